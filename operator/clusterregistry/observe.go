@@ -28,7 +28,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if err := informers.Read(ctx, r.Live, key, registry); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	s := newScope(&operand.Objects{HostCluster: r.HostCluster, Registry: registry, Before: *registry.Status.DeepCopy(), Now: time.Now()})
+	s := newScope(&operand.Objects{HostCluster: r.HostCluster, Registry: registry, Before: *registry.Status.DeepCopy(), Secrets: &operand.Secrets{}, Now: time.Now()})
 	operatorv1alpha1.SetDefaults(registry)
 	if err := r.readNamespace(ctx, s); err != nil {
 		return nil, err

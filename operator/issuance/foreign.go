@@ -33,7 +33,7 @@ func Permitted(ctx context.Context, o *operand.Objects, rendered ...*unstructure
 			return verdict.Failed(err)
 		}
 		name, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
-		secret, err := o.Secret(ctx, name)
+		secret, err := o.SecretNow(ctx, name) // it may have come since, and would be lost
 		if err != nil {
 			return verdict.Failed(err)
 		}

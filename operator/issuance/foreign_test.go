@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 )
 
@@ -54,5 +55,24 @@ func TestPermitted(t *testing.T) {
 		if (!v.Complete()) != (test.says != "") || !v.Complete() && (v.Reason != operatorv1alpha1.ReasonNotOwned || !strings.Contains(v.Message, test.says)) {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
+	}
+}
+
+// TestPermittedNow has somebody make a Secret while a reconcile is under way which has seen that
+// there was none.
+func TestPermittedNow(t *testing.T) {
+	o := operandtest.New(t, "{spec: {mode: Independent}}")
+	o.Secrets = &operand.Secrets{}
+	if secret, err := o.Secret(t.Context(), "fleet-serving"); secret != nil || err != nil {
+		t.Fatalf("%v, %v", secret, err)
+	}
+	if err := o.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}); err != nil {
+		t.Fatal(err)
+	}
+	wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": map[string]any{"secretName": "fleet-serving"}}}
+	wanted.SetNamespace("team")
+	wanted.SetName("fleet-serving")
+	if v := Permitted(t.Context(), o, wanted); v.Reason != operatorv1alpha1.ReasonNotOwned {
+		t.Errorf("the Secret of somebody else would be overwritten: %+v", v)
 	}
 }

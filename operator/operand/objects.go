@@ -48,6 +48,9 @@ type Objects struct {
 	Registry *operatorv1alpha1.ClusterRegistry
 	// Before is the status as it was read, with the inventory as it was written since.
 	Before operatorv1alpha1.ClusterRegistryStatus
+	// Secrets are those that this reconcile has read; nil where each is read whenever it is
+	// needed.
+	Secrets *Secrets
 	// Now is when the reconcile began.
 	Now time.Time
 	// Terminating means that the registry's namespace is being deleted.

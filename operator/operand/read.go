@@ -19,16 +19,29 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// Secret reads a Secret by its name in the registry's namespace, nil when there is none.
-// Secrets are not cached: the operator may not list them.
+// Secret returns a Secret by its name in the registry's namespace, nil when there is none.
+// Secrets are not cached: the operator may not list them, and is to keep none. Each reconcile
+// reads those that it needs, once.
 func (o *Objects) Secret(ctx context.Context, name string) (*corev1.Secret, error) {
+	if secret, read := o.Secrets.get(name); read {
+		return secret, nil
+	}
+	return o.SecretNow(ctx, name)
+}
+
+// SecretNow reads a Secret as Secret does, even if it was read before: for what must not be
+// decided by how it was a moment ago.
+func (o *Objects) SecretNow(ctx context.Context, name string) (*corev1.Secret, error) {
 	if name == "" {
 		return nil, nil // past the schema; the host cluster would call it an error
 	}
 	secret := &corev1.Secret{}
 	err := o.Live.Get(ctx, client.ObjectKey{Namespace: o.Registry.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		secret, err = nil, nil
+	}
+	if err == nil {
+		o.Secrets.keep(name, secret)
 	}
 	return secret, err
 }

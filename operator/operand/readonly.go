@@ -28,5 +28,5 @@ func (o *Objects) Writer() apply.Writer {
 	if o.ReadOnly() {
 		return apply.ReadOnly{}
 	}
-	return o.Applier
+	return rereading{o.Applier, o.Secrets}
 }

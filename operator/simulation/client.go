@@ -68,6 +68,7 @@ func (r reader) Get(_ context.Context, key client.ObjectKey, object client.Objec
 	if err != nil {
 		return err
 	}
+	r.w.asked("GET " + kind.Kind)
 	key2 := id{kind.GroupKind(), key.Namespace, key.Name}
 	found := r.w.host.objects[key2]
 	if found == nil {
@@ -85,6 +86,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	if err != nil {
 		return err
 	}
+	r.w.asked("LIST " + kind.Kind)
 	if kind.Group == registryGroup {
 		return r.w.reachRegistry(true)
 	}

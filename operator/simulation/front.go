@@ -74,6 +74,7 @@ func (w *world) at(address string) (*process, error) {
 
 // askServer returns the version of a server, if its certificate is trusted.
 func (w *world) askServer(_ context.Context, server health.Server) (string, error) {
+	w.asked("a server")
 	p, err := w.at(server.Address)
 	if err != nil {
 		return "", err
@@ -95,6 +96,7 @@ func (w *world) askServer(_ context.Context, server health.Server) (string, erro
 
 // handshake returns what a server shows, or a member of etcd.
 func (w *world) handshake(_ context.Context, server handshake.Server) (handshake.Shown, error) {
+	w.asked("a handshake")
 	for _, uid := range sorted(w.pods) {
 		p := w.pods[uid]
 		for port, suffix := range map[string]string{contract.EtcdClientPort: contract.EtcdServerSuffix, contract.EtcdPeerPort: contract.EtcdPeerSuffix} {
@@ -112,6 +114,7 @@ func (w *world) handshake(_ context.Context, server handshake.Server) (handshake
 
 // answer answers a request to the host cluster's API server.
 func (w *world) answer(request *http.Request) *http.Response {
+	w.asked(request.Method + " " + request.URL.Path)
 	path := strings.TrimPrefix(request.URL.Path, "/apis/"+registryGroup+"/")
 	version, rest, _ := strings.Cut(path, "/")
 	switch {

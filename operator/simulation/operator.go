@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/clusterregistry/operator/internal/etcdclient"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -58,7 +60,11 @@ func (w *world) start() {
 		Environment: render.Environment{ImageRepository: "registry.example", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
 		Namespaces:  permission.Namespaces{Aggregated: []string{permission.AllNamespaces}},
 		AskEtcd:     func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
-		AskServer:   w.askServer, DialEtcd: w.dialEtcd, Dial: w.dialServer, Handshake: w.handshake,
+		AskServer:   w.askServer, Dial: w.dialServer, Handshake: w.handshake,
+		DialEtcd: func(ctx context.Context, member etcdclient.Member) (net.Conn, error) {
+			w.asked("a connection to etcd")
+			return w.dialEtcd(ctx, member)
+		},
 	}
 	o.retries = o.reconciler.Retries()
 	for _, trigger := range o.reconciler.Triggers(func(late clusterregistry.Trigger) error { return o.watch(late) }) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/cryptotest"
 	"testing/synctest"
@@ -68,6 +69,12 @@ type world struct {
 	// changed something other than a status.
 	trace            []string
 	written, changed int
+	// requests are how often the operator has asked for what, of the host cluster and others.
+	// It asks several at once.
+	requests struct {
+		sync.Mutex
+		of map[string]int
+	}
 }
 
 // live lives a life of a registry by a seed.
@@ -157,6 +164,16 @@ const reconciles = " reconcile"
 // epoch is when every life begins: synctest's.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// asked notes that the operator has asked for something.
+func (w *world) asked(what string) {
+	w.requests.Lock()
+	defer w.requests.Unlock()
+	if w.requests.of == nil {
+		w.requests.of = map[string]int{}
+	}
+	w.requests.of[what]++
+}
+
 // chance is true as often as that, in percent.
 func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
 
@@ -177,6 +194,7 @@ type killed struct{}
 // write makes a write of the operator, or has it fail.
 func (w *world) write(verb string, key id, do func() error) error {
 	w.written++
+	w.asked(verb + " " + key.kind.Kind)
 	w.checkWrite(verb, key)
 	do = w.counts(verb, do)
 	switch {

@@ -23,16 +23,16 @@ import (
 // that a CustomResourceDefinition leaves free are registered beside it, so that what
 // is in the custom resources can be copied before the definition is deleted.
 func (s *Stage) Run(ctx context.Context) Found {
-	var free []*unstructured.Unstructured
+	var open []free
 	var taken []string
 	definition := taker{}
 	for _, service := range s.Rendered.Stages[render.StageEndpoint] {
-		owner, err := s.takenBy(ctx, service)
+		owner, current, err := s.takenBy(ctx, service)
 		switch {
 		case err != nil:
 			return Found{Verdict: verdict.Failed(err)}
 		case owner.name == "":
-			free = append(free, service)
+			open = append(open, free{service, current})
 		case !owner.definition:
 			return s.groupTaken(owner)
 		default:
@@ -43,11 +43,18 @@ func (s *Stage) Run(ctx context.Context) Found {
 	case len(s.Rendered.Stages[render.StageEndpoint]) == 0:
 		return Found{Verdict: verdict.Waiting(operatorv1alpha1.ReasonWaiting, "the registry is not registered with the host cluster while all servers are stopped; it is when a server answers again")}
 	case len(taken) == 0:
-		return Found{Verdict: s.register(ctx, free)}
-	case len(free) == 0:
+		return Found{Verdict: s.register(ctx, open)}
+	case len(open) == 0:
 		return s.groupTaken(definition)
 	}
-	return s.beside(ctx, definition, taken, free)
+	return s.beside(ctx, definition, taken, open)
+}
+
+// free is the APIService of a version that no one else serves.
+type free struct {
+	*unstructured.Unstructured
+	// current is what the host cluster has, nil where it has none.
+	current *apiregistrationv1.APIService
 }
 
 // taker is who serves an API version on the host cluster, with an empty name where no one
@@ -71,13 +78,13 @@ func (s *Stage) groupTaken(by taker) Found {
 }
 
 // beside registers the versions that a CustomResourceDefinition does not serve.
-func (s *Stage) beside(ctx context.Context, definition taker, taken []string, free []*unstructured.Unstructured) Found {
+func (s *Stage) beside(ctx context.Context, definition taker, taken []string, open []free) Found {
 	var versions []string
-	for _, service := range free {
+	for _, service := range open {
 		versions = append(versions, versionOf(service))
 	}
 	added, state := strings.Join(versions, ", "), "is registered beside it"
-	if v := s.register(ctx, free); v.Err != nil {
+	if v := s.register(ctx, open); v.Err != nil {
 		return Found{Verdict: v, TakenBy: definition.name}
 	} else if !v.Complete() {
 		state = "is to be registered beside it: " + v.Message
@@ -88,16 +95,21 @@ func (s *Stage) beside(ctx context.Context, definition taker, taken []string, fr
 }
 
 // versionOf returns the API version that an APIService registers.
-func versionOf(service *unstructured.Unstructured) string {
+func versionOf(service client.Object) string {
 	version, _, _ := strings.Cut(service.GetName(), ".")
 	return version
 }
 
 // register registers the servers with the host cluster, which no one else is.
-func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
-	there, missing, err := s.registered(ctx, services)
-	if err != nil {
-		return verdict.Failed(err)
+func (s *Stage) register(ctx context.Context, services []free) verdict.Verdict {
+	var there []*apiregistrationv1.APIService
+	var missing []string
+	for _, service := range services {
+		if service.current != nil {
+			there = append(there, service.current)
+		} else {
+			missing = append(missing, service.GetName())
+		}
 	}
 	if v := s.release(ctx, there); !v.Complete() {
 		return v
@@ -106,7 +118,7 @@ func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructu
 		return v
 	}
 	for _, service := range services {
-		if err := apply.IgnoreReadOnly(s.Apply(ctx, service)); err != nil {
+		if err := apply.IgnoreReadOnly(s.Apply(ctx, service.Unstructured)); err != nil {
 			return verdict.Failed(err)
 		}
 	}
@@ -129,23 +141,6 @@ func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructu
 	return done
 }
 
-// registered returns the APIServices that the host has, and the names of those that it has not.
-// The cache is not asked, which may be behind a deletion.
-func (s *Stage) registered(ctx context.Context, services []*unstructured.Unstructured) (there []*apiregistrationv1.APIService, missing []string, err error) {
-	for _, service := range services {
-		current := &apiregistrationv1.APIService{}
-		switch err := s.Live.Get(ctx, client.ObjectKeyFromObject(service), current); {
-		case apierrors.IsNotFound(err):
-			missing = append(missing, service.GetName())
-		case err != nil:
-			return nil, nil, err
-		default:
-			there = append(there, current)
-		}
-	}
-	return there, missing, nil
-}
-
 // mayRegister is done when what is missing may be registered. As long as no server answers, it
 // would make deletions of namespaces hang, and someone may have removed it for that.
 func (s *Stage) mayRegister(there []*apiregistrationv1.APIService, missing []string) verdict.Verdict {
@@ -161,26 +156,28 @@ func (s *Stage) mayRegister(there []*apiregistrationv1.APIService, missing []str
 	return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", missing[0])
 }
 
-// takenBy returns who else serves an API version on the host.
-func (s *Stage) takenBy(ctx context.Context, wanted *unstructured.Unstructured) (taker, error) {
+// takenBy returns who else serves an API version on the host, and else the registry's own
+// APIService, nil where the host has none. The cache is not asked, which may be behind a deletion.
+func (s *Stage) takenBy(ctx context.Context, wanted *unstructured.Unstructured) (by taker, own *apiregistrationv1.APIService, err error) {
 	current := &apiregistrationv1.APIService{}
-	err := s.Live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+	err = s.Live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
-		return s.reserved(ctx, wanted.GetName())
+		by, err = s.reserved(ctx, wanted.GetName())
+		return by, nil, err
 	}
 	if err != nil {
-		return taker{}, fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
+		return taker{}, nil, fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
 	}
 	switch owner := apply.Owner(current); {
 	case apply.Belongs(current, s.Owner()):
-		return taker{}, nil
+		return taker{}, current, nil
 	case owner != "":
-		return taker{name: "ClusterRegistry " + owner}, nil
+		return taker{name: "ClusterRegistry " + owner}, nil, nil
 	case current.Spec.Service != nil:
-		return taker{name: fmt.Sprintf("APIService %s with the backend Service %s/%s", current.Name, current.Spec.Service.Namespace, current.Spec.Service.Name)}, nil
+		return taker{name: fmt.Sprintf("APIService %s with the backend Service %s/%s", current.Name, current.Spec.Service.Namespace, current.Spec.Service.Name)}, nil, nil
 	}
 	name, err := s.crdsOf(current)
-	return taker{name: name, definition: true}, err
+	return taker{name: name, definition: true}, nil, err
 }
 
 // crdsOf names the CRDs behind an APIService that the host manages for them.
@@ -204,7 +201,7 @@ func (s *Stage) crdsOf(service *apiregistrationv1.APIService) (string, error) {
 }
 
 // throughHost uses the registry's API as its clients do, in the versions that are registered.
-func (s *Stage) throughHost(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
+func (s *Stage) throughHost(ctx context.Context, services []free) verdict.Verdict {
 	for _, service := range services {
 		group := schema.GroupVersion{Group: Group, Version: versionOf(service)}
 		if _, err := s.Discovery.ServerResourcesForGroupVersion(group.String()); err != nil {
