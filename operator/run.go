@@ -143,15 +143,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		Namespaces:   permission.Namespaces{Managed: o.namespaces, Aggregated: o.aggregated},
 		ResyncPeriod: o.resyncPeriod,
 		AskEtcd:      func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
-		AskServer:    askServer,
+		AskServer:    func(ctx context.Context, server health.Server) (string, error) { return server.Ask(ctx) },
 		Handshake:    handshake.Ask,
 	}, nil
-}
-
-// askServer returns the version of a server that is ready.
-func askServer(ctx context.Context, server health.Server) (string, error) {
-	if err := server.Ready(ctx); err != nil {
-		return "", err
-	}
-	return server.Version(ctx)
 }

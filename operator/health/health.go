@@ -33,48 +33,66 @@ type Server struct {
 	Client *tls.Certificate
 }
 
-// Ready returns nil when the server answers /readyz with "ok", and else what it
-// says, check by check.
-func (s Server) Ready(ctx context.Context) error {
-	_, err := s.get(ctx, "/readyz?verbose")
-	return err
-}
-
-// Version returns the version that the server says it is.
-func (s Server) Version(ctx context.Context) (string, error) {
-	answer, err := s.get(ctx, "/version")
+// Ask returns the version that a server says it is which answers /readyz with "ok", and else what
+// it says, check by check. It asks over one connection, which no later question uses: each begins
+// with the certificate that the server has by then.
+func (s Server) Ask(ctx context.Context) (version string, err error) {
+	c, err := s.connect()
 	if err != nil {
 		return "", err
 	}
-	var info version.Info
-	if err := json.Unmarshal(answer, &info); err != nil {
-		return "", fmt.Errorf("https://%s/version does not answer as a Kubernetes API server: %w", s.Address, err)
+	defer c.http.CloseIdleConnections()
+	if err := c.ready(ctx); err != nil {
+		return "", err
 	}
-	return info.GitVersion, nil
+	return c.version(ctx)
 }
 
-func (s Server) get(ctx context.Context, path string) ([]byte, error) {
+// connection is a way to a server.
+type connection struct {
+	address string
+	http    *http.Client
+}
+
+// connect returns a way to the server, which opens a connection when something is asked.
+func (s Server) connect() (*connection, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(s.CAs) {
 		return nil, errors.New("there is no CA certificate to verify the servers with")
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	url := "https://" + s.Address + path
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
 	}
 	config := &tls.Config{RootCAs: roots, ServerName: s.Name, MinVersion: tls.VersionTLS12}
 	if s.Client != nil {
 		config.Certificates = []tls.Certificate{*s.Client}
 	}
-	transport := &http.Transport{
-		TLSClientConfig:   config,
-		DialContext:       (&net.Dialer{Timeout: timeout}).DialContext,
-		DisableKeepAlives: true,
+	return &connection{s.Address, &http.Client{Transport: &http.Transport{TLSClientConfig: config, DialContext: (&net.Dialer{Timeout: timeout}).DialContext}}}, nil
+}
+
+func (c *connection) ready(ctx context.Context) error {
+	_, err := c.get(ctx, "/readyz?verbose")
+	return err
+}
+
+func (c *connection) version(ctx context.Context) (string, error) {
+	answer, err := c.get(ctx, "/version")
+	if err != nil {
+		return "", err
 	}
-	response, err := (&http.Client{Transport: transport}).Do(request)
+	var info version.Info
+	if err := json.Unmarshal(answer, &info); err != nil {
+		return "", fmt.Errorf("https://%s/version does not answer as a Kubernetes API server: %w", c.address, err)
+	}
+	return info.GitVersion, nil
+}
+
+func (c *connection) get(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	url := "https://" + c.address + path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
 	if err != nil {
 		return nil, err
 	}

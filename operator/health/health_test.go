@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -25,6 +27,26 @@ func answering(t *testing.T, status int, body string) Server {
 	return Server{Address: server.Listener.Addr().String(), Name: certified, CAs: ca}
 }
 
+// ready asks whether a server is ready.
+func (s Server) ready(ctx context.Context) error {
+	c, err := s.connect()
+	if err != nil {
+		return err
+	}
+	defer c.http.CloseIdleConnections()
+	return c.ready(ctx)
+}
+
+// version asks for the version of a server.
+func (s Server) version(ctx context.Context) (string, error) {
+	c, err := s.connect()
+	if err != nil {
+		return "", err
+	}
+	defer c.http.CloseIdleConnections()
+	return c.version(ctx)
+}
+
 func TestReady(t *testing.T) {
 	for _, test := range []struct {
 		reason string
@@ -37,7 +59,7 @@ func TestReady(t *testing.T) {
 		{"a stranger is refused", http.StatusForbidden, "no\n", "403 Forbidden: no"},
 		{"a server that tells nothing", http.StatusServiceUnavailable, "", "503 Service Unavailable"},
 	} {
-		err := answering(t, test.status, test.body).Ready(t.Context())
+		err := answering(t, test.status, test.body).ready(t.Context())
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.reason, err)
 		}
@@ -48,13 +70,13 @@ func TestReady(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if version, err := answering(t, http.StatusOK, `{"gitVersion": "v0.1.0"}`).Version(t.Context()); version != "v0.1.0" || err != nil {
+	if version, err := answering(t, http.StatusOK, `{"gitVersion": "v0.1.0"}`).version(t.Context()); version != "v0.1.0" || err != nil {
 		t.Errorf("%q, %v", version, err)
 	}
-	if _, err := answering(t, http.StatusOK, "<html>").Version(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer as a Kubernetes API server") {
+	if _, err := answering(t, http.StatusOK, "<html>").version(t.Context()); err == nil || !strings.Contains(err.Error(), "does not answer as a Kubernetes API server") {
 		t.Errorf("something else: %v", err)
 	}
-	if _, err := answering(t, http.StatusUnauthorized, "{}").Version(t.Context()); err == nil {
+	if _, err := answering(t, http.StatusUnauthorized, "{}").version(t.Context()); err == nil {
 		t.Error("a refusal is taken for a version")
 	}
 }
@@ -62,7 +84,7 @@ func TestVersion(t *testing.T) {
 // TestTrust expects that nothing is asked of a server that is not the one.
 func TestTrust(t *testing.T) {
 	good := answering(t, http.StatusOK, "ok")
-	if err := good.Ready(t.Context()); err != nil {
+	if err := good.ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for reason, test := range map[string]struct {
@@ -75,7 +97,7 @@ func TestTrust(t *testing.T) {
 		"nobody listens":        {Server{Address: "127.0.0.1:1", Name: certified, CAs: good.CAs}, "connection refused"},
 		"an address of nothing": {Server{Address: "", Name: certified, CAs: good.CAs}, "no Host"},
 	} {
-		if err := test.server.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
+		if err := test.server.ready(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}
@@ -95,7 +117,44 @@ func TestEndless(t *testing.T) {
 		cancel()
 	}()
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := (Server{Address: server.Listener.Addr().String(), Name: certified, CAs: ca}).Ready(ctx); err == nil {
+	if err := (Server{Address: server.Listener.Addr().String(), Name: certified, CAs: ca}).ready(ctx); err == nil {
 		t.Error("it is ready without an answer")
+	}
+}
+
+// TestAsk asks a server for all over one connection, that is closed then, and does not ask one
+// for its version that is not ready.
+func TestAsk(t *testing.T) {
+	for _, ready := range []bool{true, false} {
+		opened, closed := atomic.Int32{}, make(chan struct{}, 10)
+		var asked []string
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.URL.Path)
+			switch {
+			case r.URL.Path == "/version":
+				fmt.Fprint(w, `{"gitVersion": "v0.1.0"}`)
+			case ready:
+				fmt.Fprint(w, "ok")
+			default:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				opened.Add(1)
+			case http.StateClosed:
+				closed <- struct{}{}
+			}
+		}
+		server.StartTLS()
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+		version, err := Server{Address: server.Listener.Addr().String(), Name: certified, CAs: ca}.Ask(t.Context())
+		<-closed
+		server.Close()
+		want := map[bool]string{true: "/readyz /version", false: "/readyz"}[ready]
+		if (err == nil) != ready || (version == "v0.1.0") != ready || opened.Load() != 1 || strings.Join(asked, " ") != want {
+			t.Errorf("ready: %t: %q, %v after %v over %d connections", ready, version, err, asked, opened.Load())
+		}
 	}
 }
