@@ -69,9 +69,8 @@ func newScope(objects *operand.Objects) *scope {
 // done is the verdict of a stage that has nothing to say.
 var done verdict.Verdict
 
-// record keeps what came of a stage and returns whether the next one follows. In
-// a registry that was complete once, or that is being recovered or registered with the host cluster,
-// all stages run, since there each of them has something to look after.
+// record keeps what came of a stage and returns whether the next one follows. In a registry that was
+// complete once, is registered, or being recovered, each stage has something to look after.
 func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
 	s.found[condition] = v
 	if v.State == verdict.ReadOnly {

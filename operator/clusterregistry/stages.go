@@ -11,7 +11,6 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
@@ -104,9 +103,7 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
 	issued, _ := s.Verdict(operatorv1alpha1.ConditionCertificatesReady)
 	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.Authorities.Serving.Bundle(), Certificates: issued,
-		Meet: func(ctx context.Context, address string) (health.Met, error) {
-			return health.Meet(ctx, r.Dial, address)
-		}, Silences: &r.silences}
+		Meet: r.Dial.Meet, Silences: &r.silences}
 	return stage.Run(ctx)
 }
 

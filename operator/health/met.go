@@ -27,9 +27,9 @@ const (
 // Dial connects to an address, host and port, of which it resolves the host if that is a name.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Meet opens a connection to an address, host and port; without a dial, by TCP. The error says why
+// Meet opens a connection to an address, host and port; a nil Dial does so by TCP. The error says why
 // it is not taken.
-func Meet(ctx context.Context, dial Dial, address string) (Met, error) {
+func (dial Dial) Meet(ctx context.Context, address string) (Met, error) {
 	if dial == nil {
 		dial = (&net.Dialer{}).DialContext
 	}

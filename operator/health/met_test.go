@@ -16,18 +16,18 @@ func TestMeet(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	if met, err := Meet(t.Context(), nil, address); met != Answers || err != nil {
+	if met, err := Dial(nil).Meet(t.Context(), address); met != Answers || err != nil {
 		t.Errorf("someone listens: %v, %v", met, err)
 	}
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if met, err := Meet(t.Context(), nil, address); met != Refuses || err == nil || !strings.Contains(err.Error(), address) {
+	if met, err := Dial(nil).Meet(t.Context(), address); met != Refuses || err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("no one listens: %v, %v", met, err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if met, err := Meet(ended, nil, address); met != Silent || err == nil {
+	if met, err := Dial(nil).Meet(ended, address); met != Silent || err == nil {
 		t.Errorf("nothing comes back: %v, %v", met, err)
 	}
 }
@@ -48,12 +48,12 @@ func TestMeetNames(t *testing.T) {
 	address := net.JoinHostPort("registry.example.", port)
 	for _, does := range []lookuptest.Does{lookuptest.Fail, lookuptest.Ignore} {
 		names.Turn(does)
-		if met, err := Meet(t.Context(), nil, address); met != Silent || !lookup.Failed(err) {
+		if met, err := Dial(nil).Meet(t.Context(), address); met != Silent || !lookup.Failed(err) {
 			t.Errorf("DNS is away (%d): %v, %v", does, met, err)
 		}
 	}
 	names.Turn(lookuptest.Answer)
-	if met, err := Meet(t.Context(), nil, address); met != Answers || err != nil {
+	if met, err := Dial(nil).Meet(t.Context(), address); met != Answers || err != nil {
 		t.Errorf("DNS is back: %v, %v", met, err)
 	}
 }
