@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
@@ -45,6 +46,10 @@ func command(ctx context.Context) (*cobra.Command, error) {
 		SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error {
 			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
+				return err
+			}
+			// Before anything goes by a feature gate.
+			if err := compatibility.DefaultComponentGlobalsRegistry.Set(); err != nil {
 				return err
 			}
 			if err := options.Validate(); err != nil {

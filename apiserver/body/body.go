@@ -40,6 +40,8 @@ func Check(data []byte, mediaType string) *field.Error {
 	switch {
 	case mediaType == runtime.ContentTypeProtobuf:
 		return checkProtobuf(data)
+	case strings.Contains(mediaType, "cbor"): // an object or an apply
+		return checkCBOR(data)
 	case !strings.HasSuffix(mediaType, "yaml"):
 		return checkJSON(data, MaxValues)
 	case json.Valid(data): // whatever it is, as clients send an apply
