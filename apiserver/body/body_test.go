@@ -44,7 +44,7 @@ func inCBOR(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(data)
+	return cborSelf + string(data)
 }
 
 // keysInCBOR is a map with so many keys, between 256 and 65,535.

@@ -1,6 +1,10 @@
 package body
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"bytes"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // The major types of CBOR (RFC 8949) that have something in them, and what ends a list, map or
 // text of which the length is not said.
@@ -11,13 +15,16 @@ const (
 	cborMap   = 5
 	cborTag   = 6
 
+	// cborSelf is the tag by which CBOR is known, with which Kubernetes' clients begin each body.
+	cborSelf = "\xd9\xd9\xf7"
+
 	cborUnsaid = 31
 	cborEnd    = 0xff
 )
 
 // checkCBOR counts the entries of lists and maps, and the pieces of texts.
 func checkCBOR(data []byte) *field.Error {
-	c := cborScan{data: data}
+	c := cborScan{data: bytes.TrimPrefix(data, []byte(cborSelf))}
 	c.item(0)
 	return c.fault
 }

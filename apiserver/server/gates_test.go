@@ -103,14 +103,16 @@ func (o *office) accepting(accept, method, path, kind, content string) *http.Res
 	return response
 }
 
-// answered returns the code of an answer, with its body if it has an end.
-func answered(t *testing.T, response *http.Response) (int, []byte) {
-	t.Helper()
-	content, err := io.ReadAll(response.Body)
+// answer makes such a request, and returns the code and the body.
+func (o *office) answer(accept, method, path, kind, content string) (int, []byte) {
+	o.t.Helper()
+	response := o.accepting(accept, method, path, kind, content)
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		t.Fatal(err)
+		o.t.Fatal(err)
 	}
-	return response.StatusCode, content
+	return response.StatusCode, answer
 }
 
 // packed is what a client sends in CBOR for JSON.
@@ -133,10 +135,10 @@ const cborPatch = "application/apply-patch+cbor"
 func TestCBOR(t *testing.T) {
 	gate(t, features.CBORServingAndStorage, true)
 	o := small(t, quick)
-	if code, answer := answered(t, o.accepting(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, packed(t, inSet("c1", "blue")))); code != http.StatusCreated {
+	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, packed(t, inSet("c1", "blue"))); code != http.StatusCreated {
 		t.Fatalf("a creation: %d %s", code, answer)
 	}
-	if code, answer := answered(t, o.accepting(plain, http.MethodPatch, "v1beta1/clusters/c2?fieldManager=a", cborPatch, packed(t, inSet("c2", "green")))); code != http.StatusCreated {
+	if code, answer := o.answer(plain, http.MethodPatch, "v1beta1/clusters/c2?fieldManager=a", cborPatch, packed(t, inSet("c2", "green"))); code != http.StatusCreated {
 		t.Errorf("an apply: %d %s", code, answer)
 	}
 	// As in JSON, where TestWrittenBodies has it.
@@ -144,19 +146,19 @@ func TestCBOR(t *testing.T) {
 	large = strings.TrimSuffix(large, "}") + `,"x":[` + strings.Repeat("1,", body.MaxEntries) + `1]}`
 	for kind, path := range map[string]string{runtime.ContentTypeCBOR: "v1beta1/clusters", cborPatch: "v1beta1/clusters/c3?fieldManager=a"} {
 		method := map[bool]string{true: http.MethodPatch, false: http.MethodPost}[kind == cborPatch]
-		if code, answer := answered(t, o.accepting(plain, method, path, kind, packed(t, large))); code != http.StatusUnprocessableEntity || !strings.Contains(string(answer), "Too many") {
+		if code, answer := o.answer(plain, method, path, kind, packed(t, large)); code != http.StatusUnprocessableEntity || !strings.Contains(string(answer), "Too many") {
 			t.Errorf("a body with too many entries in %s: %d %.200s", kind, code, answer)
 		}
 	}
-	if code, answer := answered(t, o.accepting(plain, http.MethodPatch, "v1alpha1/clusters/c2?fieldManager=a", cborPatch, packed(t, inSet("c2", "green")))); code != http.StatusUnsupportedMediaType {
+	if code, answer := o.answer(plain, http.MethodPatch, "v1alpha1/clusters/c2?fieldManager=a", cborPatch, packed(t, inSet("c2", "green"))); code != http.StatusUnsupportedMediaType {
 		t.Errorf("an apply in v1alpha1: %d %s", code, answer)
 	}
 
 	var inJSON, inCBOR v1beta1.ClusterList
-	if _, answer := answered(t, o.accepting(plain, http.MethodGet, "v1beta1/clusters", "", "")); json.Unmarshal(answer, &inJSON) != nil {
+	if _, answer := o.answer(plain, http.MethodGet, "v1beta1/clusters", "", ""); json.Unmarshal(answer, &inJSON) != nil {
 		t.Fatalf("no JSON: %s", answer)
 	}
-	code, answer := answered(t, o.accepting(runtime.ContentTypeCBOR, http.MethodGet, "v1beta1/clusters", "", ""))
+	code, answer := o.answer(runtime.ContentTypeCBOR, http.MethodGet, "v1beta1/clusters", "", "")
 	if _, _, err := cbor.NewSerializer(scheme, scheme).Decode(answer, nil, &inCBOR); code != http.StatusOK || err != nil {
 		t.Fatalf("a list: %d %v", code, err)
 	}
@@ -188,10 +190,10 @@ func TestCBOR(t *testing.T) {
 // TestNoCBOR has the gate off.
 func TestNoCBOR(t *testing.T) {
 	o := small(t, quick)
-	if code, answer := answered(t, o.accepting(runtime.ContentTypeCBOR, http.MethodGet, "v1beta1/clusters", "", "")); code != http.StatusNotAcceptable {
+	if code, answer := o.answer(runtime.ContentTypeCBOR, http.MethodGet, "v1beta1/clusters", "", ""); code != http.StatusNotAcceptable {
 		t.Errorf("a list: %d %.200s", code, answer)
 	}
-	if code, answer := answered(t, o.accepting(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, packed(t, inSet("c1", "blue")))); code != http.StatusUnsupportedMediaType {
+	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, packed(t, inSet("c1", "blue"))); code != http.StatusUnsupportedMediaType {
 		t.Errorf("a creation: %d %.200s", code, answer)
 	}
 }

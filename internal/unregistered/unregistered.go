@@ -15,11 +15,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
-const message = "the host cluster does not serve clusterregistry.k8s.io at the moment: the registry is not registered with it"
+const (
+	group   = "clusterregistry.k8s.io"
+	message = "the API " + group + " is not served there at the moment"
+)
 
 // Wrap returns a transport for clients of a registry that is expected to be there. Requests for its
 // objects fail with 503 (Service Unavailable) while its API is not served, as during an outage of all
@@ -36,7 +37,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	body, err := json.Marshal(status())
 	if err != nil {
-		return response, nil // with which nothing is wrong
+		return nil, err
 	}
 	_ = response.Body.Close()
 	response.StatusCode, response.Status = http.StatusServiceUnavailable, "503 "+http.StatusText(http.StatusServiceUnavailable)
@@ -52,7 +53,7 @@ func (t transport) WrappedRoundTripper() http.RoundTripper { return t.inner }
 
 // ofObjects reports whether a path is that of objects, and not of discovery.
 func ofObjects(path string) bool {
-	_, rest, is := strings.Cut(path, "/apis/"+v1beta1.GroupName+"/")
+	_, rest, is := strings.Cut(path, "/apis/"+group+"/")
 	_, resource, has := strings.Cut(rest, "/")
 	return is && has && resource != ""
 }

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 )
 
 const absent = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"clusters \"a\" not found","reason":"NotFound","details":{"name":"a","group":"clusterregistry.k8s.io","kind":"clusters"},"code":404}`
@@ -42,13 +42,14 @@ func TestUnregistered(t *testing.T) {
 			if test.wrapped {
 				config.Wrap(Wrap)
 			}
-			client, err := versioned.NewForConfig(config)
+			client, err := dynamic.NewForConfig(config)
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, got := client.ClusterregistryV1beta1().Clusters().Get(t.Context(), "a", metav1.GetOptions{})
-			_, listed := client.ClusterregistryV1beta1().Clusters().List(t.Context(), metav1.ListOptions{})
-			_, watched := client.ClusterregistryV1beta1().Clusters().Watch(t.Context(), metav1.ListOptions{})
+			clusters := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1beta1", Resource: "clusters"})
+			_, got := clusters.Get(t.Context(), "a", metav1.GetOptions{})
+			_, listed := clusters.List(t.Context(), metav1.ListOptions{})
+			_, watched := clusters.Watch(t.Context(), metav1.ListOptions{})
 			if !test.get(got) || !test.list(listed) || !test.list(watched) {
 				t.Errorf("get: %v; list: %v; watch: %v", got, listed, watched)
 			}
@@ -56,7 +57,7 @@ func TestUnregistered(t *testing.T) {
 				t.Errorf("%t of %v", !test.is, got)
 			}
 			// Discovery is to say what is served.
-			if _, err := client.Discovery().ServerResourcesForGroupVersion("clusterregistry.k8s.io/v1beta1"); !apierrors.IsNotFound(err) {
+			if _, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerResourcesForGroupVersion(group + "/v1beta1"); !apierrors.IsNotFound(err) {
 				t.Errorf("discovery: %v", err)
 			}
 		})

@@ -95,7 +95,7 @@ func (s *scope) withheld() verdict.Verdict {
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
-	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, Servers: s.Servers, Replaced: s.Authorities.Serving.Replaced()}
+	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, MayAggregate: r.MayAggregate, Servers: s.Servers, Replaced: s.Authorities.Serving.Replaced()}
 	s.registration = stage.Run(ctx)
 	return s.registration.Verdict
 }

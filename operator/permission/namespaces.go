@@ -28,26 +28,26 @@ func (n Namespaces) Watches(namespace string) bool {
 	return len(n.Managed) == 0 || slices.Contains(n.Managed, namespace)
 }
 
-// mayAggregate reports whether registries of a namespace may be a part of the
+// MayAggregate reports whether registries of a namespace may be a part of the
 // host's API. That gives them a whole API group of the host and, through it, the
 // requests of all its users: more than the right to create a ClusterRegistry in a
 // namespace amounts to, so that an administrator of the cluster says where.
-func (n Namespaces) mayAggregate(namespace string) bool {
+func (n Namespaces) MayAggregate(namespace string) bool {
 	return slices.Contains(n.Aggregated, AllNamespaces) || slices.Contains(n.Aggregated, namespace)
 }
 
 // mayReach reports whether the controllers of registries in a namespace may work in other
-// namespaces that are open to them. It is the same decision as mayAggregate: these namespaces
+// namespaces that are open to them. It is the same decision as MayAggregate: these namespaces
 // are trusted with more than their own content.
 func (n Namespaces) mayReach(namespace string) bool {
-	return len(n.Managed) == 0 && n.mayAggregate(namespace)
+	return len(n.Managed) == 0 && n.MayAggregate(namespace)
 }
 
 // Aggregation returns whether the registry may be a part of the host's API. One that is installed
 // keeps serving, since the host would suffer without it, but it is not changed.
 func (n Namespaces) Aggregation(p pass.Pass) verdict.Verdict {
 	namespace := p.Registry.Namespace
-	if p.Registry.Spec.Mode != operatorv1alpha1.ModeAggregated || n.mayAggregate(namespace) {
+	if p.Registry.Spec.Mode != operatorv1alpha1.ModeAggregated || n.MayAggregate(namespace) {
 		return verdict.Verdict{}
 	}
 	what := "nothing is installed"

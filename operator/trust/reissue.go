@@ -62,6 +62,12 @@ func Reissue(ctx context.Context, o *operand.Objects, leaves []Leaf) verdict.Ver
 		if SignedBy(content, leaf.Trusted) {
 			continue
 		}
+		// cert-manager may have issued it since, and what asks for it is newer than what was read.
+		if now, err := o.SecretNow(ctx, name); err != nil {
+			return verdict.Failed(err)
+		} else if now != nil && SignedBy(now.Data[corev1.TLSCertKey], leaf.Trusted) {
+			continue
+		}
 		if leaf.Suffix == contract.ServingSuffix && o.Registry.Spec.TLS.IssuerRef != nil {
 			return verdict.Waiting(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
 		}

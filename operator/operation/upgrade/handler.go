@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -43,9 +44,8 @@ type Handler struct {
 	// ServersFailure says why the servers that are rendered will not come up, nil as long
 	// as they may.
 	ServersFailure error
-	// ServersBefore names a server of the previous release that has not ended, or says that this is
-	// not known; it is empty where there is none.
-	ServersBefore string
+	// Servers are those that were found.
+	Servers pass.Servers
 
 	Notes   *Notes
 	Actions Actions

@@ -14,8 +14,12 @@ const migrateTime = 5 * time.Second
 // migrate is complete when no cluster is stored in another version of the API than
 // the one that the new release stores.
 func (h Handler) migrate(ctx context.Context) verdict.Verdict {
-	if h.ServersBefore != "" { // what it writes after the walk would stay in the version of before
-		return h.Waiting("%s of %s may still write; if its node is gone for good, delete the pod with --force", h.ServersBefore, h.From.Version)
+	// What a server of before writes after the walk would stay in the version of before.
+	switch {
+	case !h.Servers.Asked:
+		return h.Waiting("it is not known which servers run, and one of %s may still write: see ServerReady", h.From.Version)
+	case h.Servers.Before != "":
+		return h.Waiting("%s of %s may still write; if its node is gone for good, delete the pod with --force", h.Servers.Before, h.From.Version)
 	}
 	to, until := h.To, time.Now().Add(migrateTime)
 	at := h.Notes.of(h.Registry.UID).walk

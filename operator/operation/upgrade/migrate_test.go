@@ -3,14 +3,24 @@ package upgrade
 import (
 	"strings"
 	"testing"
+
+	"github.com/clusterregistry/operator/operator/pass"
 )
 
-// TestEndingServer has nothing rewritten while a server of the previous release is terminating, which
-// may still write in the version that is given up.
-func TestEndingServer(t *testing.T) {
-	h := upgrading(t, "v0.1.0", "v0.2.0", "StorageMigration")
-	h.ServersBefore = "pod fleet-server-x"
-	if v := h.migrate(t.Context()); v.Complete() || v.Err != nil || v.After == 0 || !strings.Contains(v.Message, "pod fleet-server-x of v0.1.0 may still write") {
-		t.Errorf("%+v", v)
+// TestServersBefore has nothing rewritten while a server of the previous release may write in the
+// version that is given up, or while that is not known.
+func TestServersBefore(t *testing.T) {
+	for _, test := range []struct {
+		servers pass.Servers
+		want    string
+	}{
+		{pass.Servers{Asked: true, Before: "pod fleet-server-x"}, "pod fleet-server-x of v0.1.0 may still write; if its node"},
+		{pass.Servers{}, "it is not known which servers run, and one of v0.1.0 may still write: see ServerReady"},
+	} {
+		h := upgrading(t, "v0.1.0", "v0.2.0", "StorageMigration")
+		h.Servers = test.servers
+		if v := h.migrate(t.Context()); v.Complete() || v.Err != nil || v.After == 0 || !strings.Contains(v.Message, test.want) {
+			t.Errorf("%+v", v)
+		}
 	}
 }

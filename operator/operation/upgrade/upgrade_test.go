@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -57,7 +58,7 @@ func upgrading(t *testing.T, from, to, phase string) Handler {
 	for version, into := range map[string]*version.Release{from: &upgrade.From, to: &upgrade.To} {
 		*into = find(t, version)
 	}
-	return Handler{Upgrade: upgrade, Registry: registry, Now: now, Verdicts: map[string]verdict.Verdict{}, Notes: &Notes{}, Actions: &actions{}}
+	return Handler{Upgrade: upgrade, Registry: registry, Now: now, Verdicts: map[string]verdict.Verdict{}, Notes: &Notes{}, Actions: &actions{}, Servers: pass.Servers{Asked: true}}
 }
 
 func find(t *testing.T, wanted string) version.Release {

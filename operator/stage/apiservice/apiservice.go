@@ -105,10 +105,17 @@ func (s *Stage) register(ctx context.Context, services []free) verdict.Verdict {
 	var there []*apiregistrationv1.APIService
 	var missing []string
 	for _, service := range services {
-		if service.current != nil {
-			there = append(there, service.current)
-		} else {
+		if service.current == nil {
 			missing = append(missing, service.GetName())
+			continue
+		}
+		there = append(there, service.current)
+		if service.current.DeletionTimestamp != nil {
+			continue
+		}
+		// What leads the host cluster elsewhere is repaired first.
+		if err := apply.IgnoreReadOnly(s.Apply(ctx, service.Unstructured)); err != nil {
+			return verdict.Failed(err)
 		}
 	}
 	if v := s.release(ctx, there); !v.Complete() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,13 +30,18 @@ func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIServi
 	if err != nil || keeps != "" {
 		return s.kept(there[i], keeps, err)
 	}
+	if i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return service.DeletionTimestamp != nil }); i >= 0 {
+		return s.kept(there[i], fmt.Sprintf("APIService %s is deleted, and its finalizers %s keep it", there[i].Name, strings.Join(there[i].Finalizers, ", ")), nil)
+	}
+	var names []string
 	for _, service := range there {
 		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name}
 		if _, err := s.Writer().Delete(ctx, reference, s.Owner()); err != nil {
 			return s.kept(there[i], "", err)
 		}
-		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "APIService %s is deleted, since no server has been ready for a minute and deletions of namespaces in the host cluster would hang; it is created when a server answers", service.Name)
+		names = append(names, service.Name)
 	}
+	s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "no server has been ready for a minute, and deletions of namespaces in the host cluster would hang: deleted APIServices %s, which are created again when a server answers", strings.Join(names, ", "))
 	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has been ready for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again when a server answers").In(verdict.Soon)
 }
 
@@ -85,7 +91,7 @@ func (s *Stage) reserved(ctx context.Context, name string) (taker, error) {
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
-		if other.UID != s.Registry.UID && other.DeletionTimestamp == nil && other.Spec.Mode == operatorv1alpha1.ModeAggregated && history.Installed(other) {
+		if other.UID != s.Registry.UID && other.DeletionTimestamp == nil && other.Spec.Mode == operatorv1alpha1.ModeAggregated && history.Installed(other) && s.MayAggregate(other.Namespace) {
 			return taker{name: fmt.Sprintf("ClusterRegistry %s/%s", other.Namespace, other.Name), absent: true}, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -134,6 +135,19 @@ func TestReleased(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, left: both, says: "would be served in its place; delete it"},
+		{reason: "finalizers keep it", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
+			service := &apiregistrationv1.APIService{}
+			if err := s.Client.Get(t.Context(), client.ObjectKey{Name: "v1alpha1." + Group}, service); err != nil {
+				t.Fatal(err)
+			}
+			service.Finalizers = []string{"team/holds"}
+			if err := s.Client.Update(t.Context(), service); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Client.Delete(t.Context(), service); err != nil {
+				t.Fatal(err)
+			}
+		}, left: both, says: "v1alpha1." + Group + " is deleted, and its finalizers team/holds keep it"},
 		{reason: "it is not deleted", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
 			s.Applier = apply.New(refusing{s.Client}, s.Live)
 		}, left: both, says: "stays registered: "},
@@ -152,6 +166,13 @@ func TestReleased(t *testing.T) {
 		found := stage.Run(t.Context())
 		if got := left(t, o); got != test.left || !strings.Contains(found.Message, test.says) || (found.Reason == operatorv1alpha1.ReasonBackendDown) != (test.since > Grace && test.status != "True") {
 			t.Errorf("%s: %q is registered: %+v", test.reason, got, found)
+		}
+		want := 0
+		if test.left == "" {
+			want = 1
+		}
+		if got := o.Events.(*events.FakeRecorder).Events; len(got) != want || want > 0 && !strings.HasSuffix(<-got, strings.ReplaceAll(test.there, " ", "."+Group+", ")+"."+Group+", which are created again when a server answers") {
+			t.Errorf("%s: not %d events of it", test.reason, want)
 		}
 	}
 }
@@ -186,6 +207,7 @@ func TestPlaceIsKept(t *testing.T) {
 		{"none of its servers runs", func(*operatorv1alpha1.ClusterRegistry) {}, true},
 		{"it is being recovered, and its inventory has no APIServices", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.Inventory = nil }, true},
 		{"it was never complete", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.History = nil }, false},
+		{"it may no longer be aggregated", func(r *operatorv1alpha1.ClusterRegistry) { r.Namespace = "closed" }, false},
 		{"it is independent", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = operatorv1alpha1.ModeIndependent }, false},
 	} {
 		o := outage(t, "{spec: {mode: Aggregated}}", "", 0)
@@ -201,7 +223,7 @@ func TestPlaceIsKept(t *testing.T) {
 		if err := o.Client.Create(t.Context(), cached.(client.Object)); err != nil {
 			t.Fatal(err)
 		}
-		stage := Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 2, Answering: 2}}
+		stage := Stage{Objects: o, MayAggregate: func(namespace string) bool { return namespace != "closed" }, Servers: pass.Servers{Asked: true, Ready: 2, Answering: 2}}
 		found := stage.Run(t.Context())
 		if waits := found.Reason == operatorv1alpha1.ReasonGroupTaken && strings.Contains(found.TakenBy, "team/other"); waits != test.waits || waits == (left(t, o) != "") {
 			t.Errorf("%s: %+v", test.reason, found)

@@ -21,6 +21,8 @@ type Stage struct {
 	Discovery discovery.DiscoveryInterface
 	// HostCA signs for the host cluster's API server, in PEM.
 	HostCA []byte
+	// MayAggregate reports whether registries of a namespace may be part of the host cluster's API.
+	MayAggregate func(namespace string) bool
 	// Servers is what the stage before found.
 	Servers pass.Servers
 	// Replaced is true while the servers may show a certificate of a CA that is published, and

@@ -17,7 +17,7 @@ import (
 // First go its rights in the whole cluster, then its pods. All comes back with the group.
 func (s *Stage) withdraw(ctx context.Context) verdict.Verdict {
 	if s.ReadOnly() {
-		return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster serves the API group from %s, and the controller, which acts on that, is to be removed; nothing is changed until %s", s.TakenBy, s.ReadOnlyUntil()).In(verdict.Vigil)
+		return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the API group in the host cluster belongs to %s, and the controller, which acts on that, is to be removed; nothing is changed until %s", s.TakenBy, s.ReadOnlyUntil()).In(verdict.Vigil)
 	}
 	for _, kind := range []string{"ClusterRoleBinding", "Deployment"} {
 		for _, object := range s.Rendered.Stages[render.StageController] {
@@ -34,9 +34,9 @@ func (s *Stage) withdraw(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	if left := operand.Running(pods); len(left) > 0 {
-		return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster serves the API group from %s, on which the controller would act: it is being removed; waiting for pod %s to terminate", s.TakenBy, left[0].Name)
+		return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the API group in the host cluster belongs to %s, on which the controller would act: it is being removed; waiting for pod %s to terminate", s.TakenBy, left[0].Name)
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster serves the API group from %s, on which the controller would act: it runs again once the group is this registry's", s.TakenBy)
+	return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the API group in the host cluster belongs to %s, on which the controller would act: it runs again once the group is this registry's", s.TakenBy)
 }
 
 // listed reports whether the operator has ever applied an object.

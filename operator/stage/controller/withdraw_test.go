@@ -44,7 +44,7 @@ func TestWithdraw(t *testing.T) {
 
 	s.TakenBy = "ClusterRegistry team/other"
 	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || !found.Usable() || len(there()) > 0 ||
-		!strings.Contains(found.Message, "the host cluster serves the API group from ClusterRegistry team/other") || !strings.Contains(found.Message, "waiting for pod fleet-controller-x to terminate") {
+		!strings.Contains(found.Message, "the API group in the host cluster belongs to ClusterRegistry team/other") || !strings.Contains(found.Message, "waiting for pod fleet-controller-x to terminate") {
 		t.Errorf("%+v, %v", found, there())
 	}
 	s.TakenBy = ""

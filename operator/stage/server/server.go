@@ -29,6 +29,8 @@ func (s *Stage) Run(ctx context.Context) pass.Servers {
 }
 
 func (s *Stage) run(ctx context.Context) verdict.Verdict {
+	// What runs is to be known whatever becomes of what is applied.
+	pods, answers, unknown := s.look(ctx)
 	objects, turn := s.turn(ctx)
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, objects...)); err != nil {
 		return unapplied(err)
@@ -40,22 +42,14 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		}
 		return v
 	}
-	pods, err := s.Pods(ctx, operand.ComponentServer)
-	if err != nil {
-		return verdict.Failed(err)
+	if unknown != nil {
+		return verdict.Failed(unknown)
 	}
-	pods = operand.Running(pods)
-	answers, err := s.AskPods(ctx, pods, s.ServerName(), s.Serving)
-	if err != nil {
-		return verdict.Failed(err)
-	}
-	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
-	s.found.Asked, s.found.Ready, s.found.Answering = true, len(answers), len(answering)
 	s.found.Before = before(deployment, pods)
 	s.found.Failure = s.failure(ctx, deployment, pods)
 	status := s.report(deployment)
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
-		return v.DegradedIf(len(answering) > 0)
+		return v.DegradedIf(s.found.Answering > 0)
 	}
 	if v := s.ready(ctx, deployment, status, pods, answers); !v.Complete() || !turn.Complete() {
 		if v.Complete() {
@@ -73,6 +67,22 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		return s.Held
 	}
 	return operand.NoteMemory(done, operand.Staying(pods), s.Now)
+}
+
+// look asks the servers that kubelet finds ready.
+func (s *Stage) look(ctx context.Context) ([]corev1.Pod, []servers.Answer, error) {
+	pods, err := s.Pods(ctx, operand.ComponentServer)
+	if err != nil {
+		return nil, nil, err
+	}
+	pods = operand.Running(pods)
+	answers, err := s.AskPods(ctx, pods, s.ServerName(), s.Serving)
+	if err != nil {
+		return nil, nil, err
+	}
+	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
+	s.found.Asked, s.found.Ready, s.found.Answering = true, len(answers), len(answering)
+	return pods, answers, nil
 }
 
 // before names a pod that is terminating, of another image than a Deployment's.
