@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
@@ -45,7 +46,6 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	if unknown != nil {
 		return verdict.Failed(unknown)
 	}
-	s.found.Before = before(deployment, pods)
 	s.found.Failure = s.failure(ctx, deployment, pods)
 	status := s.report(deployment)
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
@@ -82,16 +82,22 @@ func (s *Stage) look(ctx context.Context) ([]corev1.Pod, []servers.Answer, error
 	}
 	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
 	s.found.Asked, s.found.Ready, s.found.Answering = true, len(answers), len(answering)
+	s.found.Before = before(s.Rendered.Stages[render.StageServer], pods)
 	return pods, answers, nil
 }
 
-// before names a pod that is terminating, of another image than a Deployment's.
-func before(deployment *appsv1.Deployment, pods []corev1.Pod) string {
-	for i := range pods {
-		rendered := func(c corev1.Container) bool {
-			return slices.ContainsFunc(pods[i].Spec.Containers, func(has corev1.Container) bool { return has.Name == c.Name && has.Image == c.Image })
+// before names a pod that is terminating, of another image than those of rendered objects.
+func before(rendered []*unstructured.Unstructured, pods []corev1.Pod) string {
+	var images []any
+	for _, object := range rendered {
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			images = append(images, container.(map[string]any)["image"])
 		}
-		if pods[i].DeletionTimestamp != nil && !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, rendered) {
+	}
+	for i := range pods {
+		is := func(container corev1.Container) bool { return slices.Contains(images, any(container.Image)) }
+		if pods[i].DeletionTimestamp != nil && !slices.ContainsFunc(pods[i].Spec.Containers, is) {
 			return "pod " + pods[i].Name
 		}
 	}

@@ -63,8 +63,8 @@ func TestBefore(t *testing.T) {
 		}
 		return pod
 	}
-	deployment := &appsv1.Deployment{}
-	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "server", Image: "new"}}
+	deployment := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "server", "image": "new"}}}}}}}
+	rendered := []*unstructured.Unstructured{{Object: map[string]any{"kind": "Service"}}, deployment}
 	for _, test := range []struct {
 		reason string
 		pods   []corev1.Pod
@@ -73,9 +73,9 @@ func TestBefore(t *testing.T) {
 		{"no pods", nil, ""},
 		{"one of before ends", []corev1.Pod{of("new", false), of("old", true)}, "pod old"},
 		{"one of the release that is rendered ends", []corev1.Pod{of("new", true), of("new", false)}, ""},
-		{"one of before runs, which the Deployment says, too", []corev1.Pod{of("old", false)}, ""},
+		{"one of before runs, which the Deployment says", []corev1.Pod{of("old", false)}, ""},
 	} {
-		if got := before(deployment, test.pods); got != test.want {
+		if got := before(rendered, test.pods); got != test.want {
 			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
