@@ -11,11 +11,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/trust/trusttest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
+
+// TestReissueOnce lets a certificate be that was issued since its Secret was read.
+func TestReissueOnce(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	old, now := trusttest.NewCA(t, later), trusttest.NewCA(t, later)
+	certificate := &certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}
+	secret := operandtest.Secret("fleet-serving", old.Leaf())
+	o := operandtest.New(t, operandtest.InstalledAggregated, certificate, secret)
+	o.Secrets = &operand.Secrets{}
+	if _, err := o.Secret(t.Context(), "fleet-serving"); err != nil {
+		t.Fatal(err)
+	}
+	issued := operandtest.Secret("fleet-serving", now.Leaf())
+	if err := o.Client.Update(t.Context(), issued); err != nil {
+		t.Fatal(err)
+	}
+	if v := trust.Reissue(t.Context(), o, []trust.Leaf{{Suffix: "-serving", Trusted: now.PEM, Source: "Secret fleet-serving-ca"}}); !v.Complete() {
+		t.Errorf("%+v", v)
+	}
+}
 
 // TestReissue is about a certificate that the present CA did not sign: cert-manager
 // is asked for another one. A read-only reconcile asks nobody, says so, and waits for what

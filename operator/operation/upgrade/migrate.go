@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -16,7 +17,7 @@ const migrateTime = 5 * time.Second
 func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 	// What a server of before writes after the walk would stay in the version of before.
 	switch {
-	case !h.Servers.Asked:
+	case !h.Servers.Asked || h.Verdicts[operatorv1alpha1.ConditionServerReady].Err != nil:
 		return h.Waiting("it is not known which servers run, and one of %s may still write: see ServerReady", h.From.Version)
 	case h.Servers.Before != "":
 		return h.Waiting("%s of %s may still write; if its node is gone for good, delete the pod with --force", h.Servers.Before, h.From.Version)

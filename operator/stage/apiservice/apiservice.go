@@ -1,6 +1,7 @@
 package apiservice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -104,22 +105,23 @@ func versionOf(service client.Object) string {
 func (s *Stage) register(ctx context.Context, services []free) verdict.Verdict {
 	var there []*apiregistrationv1.APIService
 	var missing []string
+	var unapplied error
 	for _, service := range services {
 		if service.current == nil {
 			missing = append(missing, service.GetName())
 			continue
 		}
 		there = append(there, service.current)
-		if service.current.DeletionTimestamp != nil {
-			continue
-		}
 		// What leads the host cluster elsewhere is repaired first.
-		if err := apply.IgnoreReadOnly(s.Apply(ctx, service.Unstructured)); err != nil {
-			return verdict.Failed(err)
+		if service.current.DeletionTimestamp == nil {
+			unapplied = cmp.Or(unapplied, apply.IgnoreReadOnly(s.Apply(ctx, service.Unstructured)))
 		}
 	}
 	if v := s.release(ctx, there); !v.Complete() {
 		return v
+	}
+	if unapplied != nil {
+		return verdict.Failed(unapplied)
 	}
 	if v := s.mayRegister(there, missing); !v.Complete() {
 		return v

@@ -33,16 +33,26 @@ func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIServi
 	if i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return service.DeletionTimestamp != nil }); i >= 0 {
 		return s.kept(there[i], fmt.Sprintf("APIService %s is deleted, and its finalizers %s keep it", there[i].Name, strings.Join(there[i].Finalizers, ", ")), nil)
 	}
+	if err := s.deleteAll(ctx, there); err != nil {
+		return s.kept(there[i], "", err)
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has been ready for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again when a server answers").In(verdict.Soon)
+}
+
+// deleteAll deletes APIServices, and says in one event which.
+func (s *Stage) deleteAll(ctx context.Context, services []*apiregistrationv1.APIService) (err error) {
 	var names []string
-	for _, service := range there {
+	for _, service := range services {
 		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name}
-		if _, err := s.Writer().Delete(ctx, reference, s.Owner()); err != nil {
-			return s.kept(there[i], "", err)
+		if _, err = s.Writer().Delete(ctx, reference, s.Owner()); err != nil {
+			break
 		}
 		names = append(names, service.Name)
 	}
-	s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "no server has been ready for a minute, and deletions of namespaces in the host cluster would hang: deleted APIServices %s, which are created again when a server answers", strings.Join(names, ", "))
-	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has been ready for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again when a server answers").In(verdict.Soon)
+	if len(names) > 0 {
+		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "no server has been ready for a minute, and deletions of namespaces in the host cluster would hang: deleted APIServices %s, which are created again when a server answers", strings.Join(names, ", "))
+	}
+	return err
 }
 
 // kept is the verdict on a registry without a backend that can't be unregistered.

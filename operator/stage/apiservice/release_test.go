@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -49,6 +50,13 @@ type refusing struct{ client.Client }
 
 func (refusing) Delete(context.Context, client.Object, ...client.DeleteOption) error {
 	return errors.New("a policy forbids it")
+}
+
+// unapplying is a client of a host cluster that lets nothing be applied.
+type unapplying struct{ client.Client }
+
+func (unapplying) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+	return errors.New("a webhook is away")
 }
 
 // silent is a registry of which no server is ready.
@@ -135,6 +143,9 @@ func TestReleased(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, left: both, says: "would be served in its place; delete it"},
+		{reason: "nothing is applied, as while a webhook is away", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
+			s.Applier = apply.New(unapplying{s.Client}, s.Live)
+		}, says: "no longer registered"},
 		{reason: "finalizers keep it", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
 			service := &apiregistrationv1.APIService{}
 			if err := s.Client.Get(t.Context(), client.ObjectKey{Name: "v1alpha1." + Group}, service); err != nil {
@@ -174,6 +185,26 @@ func TestReleased(t *testing.T) {
 		if got := o.Events.(*events.FakeRecorder).Events; len(got) != want || want > 0 && !strings.HasSuffix(<-got, strings.ReplaceAll(test.there, " ", "."+Group+", ")+"."+Group+", which are created again when a server answers") {
 			t.Errorf("%s: not %d events of it", test.reason, want)
 		}
+	}
+}
+
+// TestRepairedFirst repairs what leads the host cluster elsewhere, whatever keeps the registry
+// registered.
+func TestRepairedFirst(t *testing.T) {
+	o := outage(t, operandtest.InstalledAggregated, "False", time.Hour, "v1alpha1", "v1beta1")
+	changed := &apiregistrationv1.APIService{}
+	changed.Name = "v1alpha1." + Group
+	if err := o.Client.Get(t.Context(), client.ObjectKeyFromObject(changed), changed); err != nil {
+		t.Fatal(err)
+	}
+	changed.Spec.CABundle = []byte("of someone else")
+	if err := o.Client.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	stage := Stage{Objects: o, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}}
+	found := stage.Run(t.Context())
+	if err := o.Client.Get(t.Context(), client.ObjectKeyFromObject(changed), changed); err != nil || string(changed.Spec.CABundle) != "CA" || !strings.Contains(found.Message, "stays registered") {
+		t.Errorf("%s, %v: %+v", changed.Spec.CABundle, err, found)
 	}
 }
 

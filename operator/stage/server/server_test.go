@@ -187,7 +187,11 @@ func TestClosedNamespaces(t *testing.T) {
 			},
 		})
 		s.Applier = apply.New(s.Client, s.Live)
-		v := s.Run(t.Context()).Verdict
+		found := s.Run(t.Context())
+		if !found.Asked {
+			t.Errorf("%s: it is not known which servers run", test.reason)
+		}
+		v := found.Verdict
 		if v.Reason != test.want || v.Err == nil || !strings.Contains(v.Message, "apply "+reference.String()+": "+test.err.Error()) || strings.Contains(v.Message, way) != test.says {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
