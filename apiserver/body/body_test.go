@@ -1,14 +1,14 @@
 package body
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+
+	"github.com/clusterregistry/operator/apiserver/body/bodytest"
 )
 
 const (
@@ -32,20 +32,6 @@ func message(number protowire.Number, content string) string {
 
 // object puts content into the envelope of Kubernetes.
 func object(content string) string { return "k8s\x00" + message(2, content) }
-
-// inCBOR is what clients send in CBOR for JSON.
-func inCBOR(t *testing.T, text string) string {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
-	data, err := direct.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cborSelf + string(data)
-}
 
 // keysInCBOR is a map with so many keys, between 256 and 65,535.
 func keysInCBOR(n int) string {
@@ -100,17 +86,17 @@ func TestCheck(t *testing.T) {
 		{"too deep in protobuf", runtime.ContentTypeProtobuf, deep(MaxDepth + 1), "nested too deep"},
 		{"text that could be a message", runtime.ContentTypeProtobuf, object(message(2, strings.Repeat("x", 10*MaxEntries))), ""},
 		{"protobuf without its envelope", runtime.ContentTypeProtobuf, strings.Repeat(message(3, ""), many), "<body>: Too many"},
-		{"CBOR", asCBOR, inCBOR(t, list(MaxEntries, "{}")), ""},
-		{"too many entries in CBOR", asCBOR, inCBOR(t, `{"spec":{"access":`+list(many, "{}")+`}}`), "<body>: Too many: 2049"},
+		{"CBOR", asCBOR, bodytest.CBOR(t, list(MaxEntries, "{}")), ""},
+		{"too many entries in CBOR", asCBOR, bodytest.CBOR(t, `{"spec":{"access":`+list(many, "{}")+`}}`), "<body>: Too many: 2049"},
 		{"too many keys in CBOR", asCBOR, keysInCBOR(many), "<body>: Too many"},
-		{"too many in all in CBOR", asCBOR, inCBOR(t, list(1+MaxValues/2000, list(2000, "1"))), "<body>: Too many: 32769"},
-		{"too many entries of an apply in CBOR", asCBORApply + "; charset=utf-8", inCBOR(t, list(many, "1")), "<body>: Too many"},
-		{"as deep as it may be in CBOR", asCBOR, inCBOR(t, strings.Repeat("[", MaxDepth)+strings.Repeat("]", MaxDepth)), ""},
-		{"too deep in CBOR", asCBOR, inCBOR(t, strings.Repeat("[", MaxDepth+1)+strings.Repeat("]", MaxDepth+1)), "nested too deep"},
+		{"too many in all in CBOR", asCBOR, bodytest.CBOR(t, list(1+MaxValues/2000, list(2000, "1"))), "<body>: Too many: 32769"},
+		{"too many entries of an apply in CBOR", asCBORApply + "; charset=utf-8", bodytest.CBOR(t, list(many, "1")), "<body>: Too many"},
+		{"as deep as it may be in CBOR", asCBOR, bodytest.CBOR(t, strings.Repeat("[", MaxDepth)+strings.Repeat("]", MaxDepth)), ""},
+		{"too deep in CBOR", asCBOR, bodytest.CBOR(t, strings.Repeat("[", MaxDepth+1)+strings.Repeat("]", MaxDepth+1)), "nested too deep"},
 		{"too many tags in CBOR", asCBOR, strings.Repeat("\xc6", MaxDepth+1) + "\x01", "nested too deep"},
 		{"entries without a number in CBOR", asCBOR, "\x9f" + strings.Repeat("\x01", many) + "\xff", "<body>: Too many"},
 		{"pieces of text in CBOR", asCBOR, "\x7f" + strings.Repeat("\x61a", many) + "\xff", "<body>: Too many"},
-		{"what looks like lists in text in CBOR", asCBOR, inCBOR(t, `"`+strings.Repeat("[", 10*many)+`"`), ""},
+		{"what looks like lists in text in CBOR", asCBOR, bodytest.CBOR(t, `"`+strings.Repeat("[", 10*many)+`"`), ""},
 		{"a list in CBOR that is longer than the body", asCBOR, "\x9b\xff\xff\xff\xff\xff\xff\xff\xff", ""},
 		{"text in CBOR that is longer than the body", asCBOR, "\x7b\xff\xff\xff\xff\xff\xff\xff\xff", ""},
 		{"no CBOR", asCBOR, "\xfc", ""},
@@ -142,7 +128,7 @@ func TestCheckIsFree(t *testing.T) {
 		asJSON:                      list(7, list(2000, entry)),
 		asApply:                     list(3, list(2000, entry)),
 		asYAML:                      strings.Repeat("- a: "+strings.Repeat("x", 100)+"\n", 8000),
-		asCBOR:                      inCBOR(t, list(7, list(2000, entry))),
+		asCBOR:                      bodytest.CBOR(t, list(7, list(2000, entry))),
 		runtime.ContentTypeProtobuf: object(strings.Repeat(message(4, message(3, "a")+message(4, "b")), 2000)),
 	} {
 		data := []byte(body)

@@ -59,7 +59,7 @@ func (c *cborScan) head() (major byte, n uint64, unsaid, ok bool) {
 	return major, n, false, true
 }
 
-// item reads an item at a depth, and reports whether the scan goes on.
+// item reads an item at a depth, and reports whether the scan continues.
 func (c *cborScan) item(depth int) bool {
 	major, n, unsaid, ok := c.head()
 	if !ok {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/body"
+	"github.com/clusterregistry/operator/apiserver/body/bodytest"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 )
 
@@ -115,30 +116,16 @@ func (o *office) answer(accept, method, path, kind, content string) (int, []byte
 	return response.StatusCode, answer
 }
 
-// packed is what a client sends in CBOR for JSON.
-func packed(t *testing.T, text string) string {
-	t.Helper()
-	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
-	data, err := direct.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 const cborPatch = "application/apply-patch+cbor"
 
 // TestCBOR writes, lists and watches clusters in CBOR, with what bounds bodies in other encodings.
 func TestCBOR(t *testing.T) {
 	gate(t, features.CBORServingAndStorage, true)
 	o := small(t, quick)
-	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, packed(t, inSet("c1", "blue"))); code != http.StatusCreated {
+	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, bodytest.CBOR(t, inSet("c1", "blue"))); code != http.StatusCreated {
 		t.Fatalf("a creation: %d %s", code, answer)
 	}
-	if code, answer := o.answer(plain, http.MethodPatch, "v1beta1/clusters/c2?fieldManager=a", cborPatch, packed(t, inSet("c2", "green"))); code != http.StatusCreated {
+	if code, answer := o.answer(plain, http.MethodPatch, "v1beta1/clusters/c2?fieldManager=a", cborPatch, bodytest.CBOR(t, inSet("c2", "green"))); code != http.StatusCreated {
 		t.Errorf("an apply: %d %s", code, answer)
 	}
 	// As in JSON, where TestWrittenBodies has it.
@@ -146,11 +133,11 @@ func TestCBOR(t *testing.T) {
 	large = strings.TrimSuffix(large, "}") + `,"x":[` + strings.Repeat("1,", body.MaxEntries) + `1]}`
 	for kind, path := range map[string]string{runtime.ContentTypeCBOR: "v1beta1/clusters", cborPatch: "v1beta1/clusters/c3?fieldManager=a"} {
 		method := map[bool]string{true: http.MethodPatch, false: http.MethodPost}[kind == cborPatch]
-		if code, answer := o.answer(plain, method, path, kind, packed(t, large)); code != http.StatusUnprocessableEntity || !strings.Contains(string(answer), "Too many") {
+		if code, answer := o.answer(plain, method, path, kind, bodytest.CBOR(t, large)); code != http.StatusUnprocessableEntity || !strings.Contains(string(answer), "Too many") {
 			t.Errorf("a body with too many entries in %s: %d %.200s", kind, code, answer)
 		}
 	}
-	if code, answer := o.answer(plain, http.MethodPatch, "v1alpha1/clusters/c2?fieldManager=a", cborPatch, packed(t, inSet("c2", "green"))); code != http.StatusUnsupportedMediaType {
+	if code, answer := o.answer(plain, http.MethodPatch, "v1alpha1/clusters/c2?fieldManager=a", cborPatch, bodytest.CBOR(t, inSet("c2", "green"))); code != http.StatusUnsupportedMediaType {
 		t.Errorf("an apply in v1alpha1: %d %s", code, answer)
 	}
 
@@ -193,7 +180,7 @@ func TestNoCBOR(t *testing.T) {
 	if code, answer := o.answer(runtime.ContentTypeCBOR, http.MethodGet, "v1beta1/clusters", "", ""); code != http.StatusNotAcceptable {
 		t.Errorf("a list: %d %.200s", code, answer)
 	}
-	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, packed(t, inSet("c1", "blue"))); code != http.StatusUnsupportedMediaType {
+	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, bodytest.CBOR(t, inSet("c1", "blue"))); code != http.StatusUnsupportedMediaType {
 		t.Errorf("a creation: %d %.200s", code, answer)
 	}
 }
