@@ -1,5 +1,4 @@
-// Package lookup tells of a connection that fails whether the cause is that its name is not
-// resolved.
+// Package lookup decides whether a connection fails because its name is not resolved.
 package lookup
 
 import (

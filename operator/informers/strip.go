@@ -19,6 +19,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/history"
 )
 
 // onlyRead strips an object of all that is not read through the cache: the label that
@@ -89,11 +90,8 @@ func onlyFields(object any) any {
 // mode, and whether it was complete once.
 func onlyPlace(registry, out *operatorv1alpha1.ClusterRegistry) *operatorv1alpha1.ClusterRegistry {
 	out.Spec.Mode = registry.Spec.Mode
-	for _, transition := range registry.Status.History {
-		if transition.State == operatorv1alpha1.TransitionCompleted {
-			out.Status.History = []operatorv1alpha1.Transition{{State: transition.State}}
-			break
-		}
+	if history.Installed(registry) {
+		out.Status.History = []operatorv1alpha1.Transition{{State: operatorv1alpha1.TransitionCompleted}}
 	}
 	return out
 }

@@ -58,7 +58,7 @@ func TestPermitted(t *testing.T) {
 	}
 }
 
-// TestPermittedNow has somebody make a Secret while a reconcile is under way which has seen that
+// TestPermittedNow has someone make a Secret while a reconcile is under way which has seen that
 // there was none.
 func TestPermittedNow(t *testing.T) {
 	o := operandtest.New(t, "{spec: {mode: Independent}}")
@@ -73,6 +73,6 @@ func TestPermittedNow(t *testing.T) {
 	wanted.SetNamespace("team")
 	wanted.SetName("fleet-serving")
 	if v := Permitted(t.Context(), o, wanted); v.Reason != operatorv1alpha1.ReasonNotOwned {
-		t.Errorf("the Secret of somebody else would be overwritten: %+v", v)
+		t.Errorf("the Secret of someone else would be overwritten: %+v", v)
 	}
 }

@@ -38,7 +38,7 @@ func (d Drive) Step(ctx context.Context) verdict.Verdict {
 // Handler returns the upgrade that is under way with what was found in this reconcile.
 func (d Drive) Handler() Handler {
 	h := Handler{Upgrade: d.Upgrade, Registry: d.Registry, Now: d.Now, Verdicts: map[string]verdict.Verdict{}, EtcdState: d.Members.State, EtcdAccess: d.Members.Access,
-		EtcdQuota: d.Volumes.EtcdQuota(d.Registry), EtcdDetail: d.Members.Detail, ServersFailure: d.Servers.Failure, Servers: d.Servers, Notes: d.Notes, Actions: effects{d}}
+		EtcdQuota: d.Volumes.EtcdQuota(d.Registry), EtcdDetail: d.Members.Detail, Servers: d.Servers, Notes: d.Notes, Actions: effects{d}}
 	h.Reveal = d.Keys.Reveal()
 	h.Stages = pass.Parts(d.Registry.Spec.Mode)[1:]
 	for _, condition := range h.Stages {

@@ -41,9 +41,6 @@ type Handler struct {
 	EtcdDetail string
 	// Reveal decrypts what etcd holds, nil where nothing is encrypted.
 	Reveal migration.Reveal
-	// ServersFailure says why the servers that are rendered will not come up, nil as long
-	// as they may.
-	ServersFailure error
 	// Servers are those that were found.
 	Servers pass.Servers
 

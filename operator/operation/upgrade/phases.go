@@ -94,8 +94,8 @@ func (h Handler) etcd(ctx context.Context) verdict.Verdict {
 
 // servers is complete when all servers are of the new release.
 func (h Handler) servers(_ context.Context) verdict.Verdict {
-	if h.ServersFailure != nil {
-		return h.fail("the servers of %s do not become ready: %s", h.To.Version, h.ServersFailure)
+	if h.Servers.Failure != nil {
+		return h.fail("the servers of %s do not become ready: %s", h.To.Version, h.Servers.Failure)
 	}
 	return h.serversOf(h.To.Version)
 }

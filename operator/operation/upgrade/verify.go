@@ -62,7 +62,7 @@ func (h Handler) used(ctx context.Context) (problem string, theirs bool) {
 		}
 	}
 	if v := h.Verdicts[operatorv1alpha1.ConditionServerReady]; !v.Complete() {
-		return notTrue(operatorv1alpha1.ConditionServerReady, v), h.ServersFailure != nil || !v.Usable() && v.Err == nil
+		return notTrue(operatorv1alpha1.ConditionServerReady, v), h.Servers.Failure != nil || !v.Usable() && v.Err == nil
 	}
 	if v := h.Verdicts[operatorv1alpha1.ConditionAPIServiceReady]; !v.Complete() {
 		unreached := []string{operatorv1alpha1.ReasonNotAvailable, operatorv1alpha1.ReasonBackendDown}

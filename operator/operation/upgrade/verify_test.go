@@ -53,7 +53,7 @@ func TestVerification(t *testing.T) {
 		}, nil, "Verification", true, "not discovered"},
 		{"the API fails for eleven minutes", down, ago(11 * time.Minute), nil, "Rollback", false, "v0.2.0 has failed verification for 10m0s"},
 		{"new servers crash for eleven minutes, while one serves", up, ago(11 * time.Minute), func(h *Handler) {
-			h.ServersFailure = errors.New("pod x")
+			h.Servers.Failure = errors.New("pod x")
 			holds("ServerReady", verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))(h)
 		}, "Rollback", false, "1 of 2"},
 		{"the host does not reach them for eleven minutes", up, ago(11 * time.Minute), holds("APIServiceReady", verdict.Waiting("BackendDown", "no route")), "Rollback", false, "no route"},

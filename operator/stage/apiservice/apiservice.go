@@ -127,6 +127,9 @@ func (s *Stage) register(ctx context.Context, services []free) verdict.Verdict {
 		return v
 	}
 	for _, service := range services {
+		if service.current != nil {
+			continue
+		}
 		if err := apply.IgnoreReadOnly(s.Apply(ctx, service.Unstructured)); err != nil {
 			return verdict.Failed(err)
 		}
