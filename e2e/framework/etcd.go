@@ -53,12 +53,16 @@ func StartEtcd(t *testing.T, members int, flags ...string) *Etcd {
 	return StartEtcdVersion(t, "v3.6.14", members, flags...)
 }
 
+// EtcdName is a name that members' certificates are for, besides their address. A test that uses
+// it has a nameserver of its own.
+const EtcdName = "etcd.example.com"
+
 // StartEtcdVersion is StartEtcd for another version.
 func StartEtcdVersion(t *testing.T, version string, members int, flags ...string) *Etcd {
 	t.Helper()
 	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", version, "etcd"), running: make([]*etcdProcess, members)}
 	e.client = e.CA.Issue("registry", nil)
-	pair := e.CA.Issue("member", nil, "127.0.0.1")
+	pair := e.CA.Issue("member", nil, "127.0.0.1", EtcdName)
 	var initial, peers []string
 	for i := range members {
 		e.DataDirs = append(e.DataDirs, filepath.Join(t.TempDir(), "data"))

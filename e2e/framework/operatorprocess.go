@@ -1,9 +1,12 @@
 package framework
 
 import (
+	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,9 +42,27 @@ func InstallOperator(t *testing.T, kubectl *Kubectl) {
 // ended by itself before, or panicked.
 func StartOperator(t *testing.T, host *Host, flags ...string) *Operator {
 	t.Helper()
+	return startOperator(t, host, nil, flags)
+}
+
+// StartOperatorAsking is StartOperator with a nameserver that no one else asks, in a mount
+// namespace where /etc/resolv.conf is another file: Linux, and root.
+func StartOperatorAsking(t *testing.T, host *Host, nameserver netip.Addr, flags ...string) *Operator {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "nameserver %s\n", nameserver), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return startOperator(t, host, []string{"unshare", "--mount", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, file}, flags)
+}
+
+// startOperator starts it by a command that becomes it, if one is given.
+func startOperator(t *testing.T, host *Host, by, flags []string) *Operator {
+	t.Helper()
 	o := &Operator{t: t, log: &lockedBuffer{}, done: make(chan error, 1)}
-	o.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-operator"), //nolint:noctx // it outlives the test's context
-		append([]string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)...)
+	command := slices.Concat(by, []string{filepath.Join(Root(t), "bin", "clusterregistry-operator"),
+		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags)
+	o.cmd = exec.Command(command[0], command[1:]...) //nolint:noctx // it outlives the test's context
 	kubeconfig := host.Kubeconfig(OperatorUser, "system:serviceaccounts", "system:serviceaccounts:"+OperatorNamespace)
 	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+OperatorNamespace, "AGGREGATED_NAMESPACES=*")
 	o.cmd.Stdout, o.cmd.Stderr = o.log, o.log

@@ -21,6 +21,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/lookup/lookuptest"
 )
 
 // outage is how many errors in a row an operator gets while something is away. A delay that
@@ -133,6 +134,39 @@ func testHostAway(t *testing.T, s *site, host *framework.Host, operator *framewo
 		return nil
 	})
 	s.ready("fleet")
+}
+
+// testDNSAway has an external etcd be known by its name, and nobody resolve it: the nameserver is
+// silent, and then says that it can't answer. What comes before it is repaired meanwhile. The
+// registry's own name leads to where nothing listens, so that it is not Available.
+func testDNSAway(t *testing.T, s *site, host *framework.Host) {
+	names := lookuptest.New("127.0.0.1")
+	framework.StartOperatorAsking(t, host, names.Listen(t), "--watch-namespaces="+s.namespace, quickResync())
+	external := s.external()
+	for i, endpoint := range external.External.Endpoints {
+		external.External.Endpoints[i] = operatorv1alpha1.EtcdEndpoint(strings.Replace(string(endpoint), "127.0.0.1", framework.EtcdName, 1))
+	}
+	framework.Create(t, s, &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: "fleet", Namespace: s.namespace},
+		Spec: operatorv1alpha1.ClusterRegistrySpec{Version: "v0.1.0", Mode: operatorv1alpha1.ModeIndependent, Etcd: external}})
+	s.says("fleet", "ServerReady", "True", "Ready")
+	unresolved := func(does lookuptest.Does) {
+		t.Helper()
+		names.Turn(does)
+		s.says("fleet", "EtcdReady", "False", operatorv1alpha1.ReasonExternalUnreachable, framework.EtcdName, "has a name that DNS does not resolve")
+		s.recreated(&certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Name: "fleet-serving"}})
+	}
+	unresolved(lookuptest.Ignore)
+	before := names.Asked()
+	unresolved(lookuptest.Fail)
+	s.eventually("the operator to ask often", func(context.Context) error {
+		if so := names.Asked() - before; so < outage {
+			return fmt.Errorf("it has %d times", so)
+		}
+		return nil
+	})
+	names.Turn(lookuptest.Answer)
+	s.says("fleet", "EtcdReady", "True", "Ready")
+	s.recreated(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server"}})
 }
 
 // fails waits until a condition of a registry is false.

@@ -48,6 +48,7 @@ func TestOperatorStarts(t *testing.T) {
 	t.Run("one namespace", func(t *testing.T) { testOneNamespace(t, h.at(t), h.at(t), h.Host) })
 	t.Run("aggregation", func(t *testing.T) { testAggregation(t, h.at(t), h.at(t), h.Host) })
 	t.Run("killed", func(t *testing.T) { testKilled(t, h.at, h.Host) })
+	t.Run("DNS away", func(t *testing.T) { testDNSAway(t, h.at(t), h.Host) })
 	t.Run("nonsense", func(t *testing.T) { testNonsense(t, h.at(t), h.Host) })
 	expectPermitted(t, h.audit)
 }

@@ -4,10 +4,13 @@ package lookuptest
 import (
 	"context"
 	"encoding/binary"
+	"errors"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -30,6 +33,7 @@ type Nameserver struct {
 	does      Does
 	addresses []netip.Addr
 	answers   []netip.Addr
+	asked     int
 }
 
 // New returns a nameserver with a list of addresses.
@@ -55,6 +59,13 @@ func (n *Nameserver) Answers() []netip.Addr {
 	return slices.Clone(n.answers)
 }
 
+// Asked returns how many questions it has been asked.
+func (n *Nameserver) Asked() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.asked
+}
+
 // Resolver starts the nameserver, and returns what asks it alone.
 func (n *Nameserver) Resolver(t *testing.T) *net.Resolver {
 	t.Helper()
@@ -62,6 +73,30 @@ func (n *Nameserver) Resolver(t *testing.T) *net.Resolver {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.serve(t, conn)
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}
+
+// Listen starts the nameserver at the port of nameservers, and returns its address, which is one
+// of this computer alone. Who may not use that port can't do this.
+func (n *Nameserver) Listen(t *testing.T) netip.Addr {
+	t.Helper()
+	for {
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 53, byte(rand.N(256)), byte(1 + rand.N(254))}), 53)
+		conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", at.String())
+		switch {
+		case err == nil:
+			n.serve(t, conn)
+			return at.Addr()
+		case !errors.Is(err, syscall.EADDRINUSE):
+			t.Fatal(err)
+		}
+	}
+}
+
+func (n *Nameserver) serve(t *testing.T, conn net.PacketConn) {
 	t.Cleanup(func() { _ = conn.Close() })
 	go func() {
 		for buffer := make([]byte, 512); ; {
@@ -74,9 +109,6 @@ func (n *Nameserver) Resolver(t *testing.T) *net.Resolver {
 			}
 		}
 	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
 }
 
 // Everywhere has the whole process ask this nameserver alone until a test is over. Nothing else
@@ -99,6 +131,7 @@ func (n *Nameserver) answer(query []byte) []byte {
 	copy(out[2:], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}) // an answer, with the question alone
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.asked++
 	switch {
 	case n.does == Ignore:
 		return nil
