@@ -70,7 +70,12 @@ func connection() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, set KUBECONFIG", err)
 	}
-	if config.Proxy == nil && os.Getenv("KUBECONFIG") == "" {
+	return connect(config, os.Getenv("KUBECONFIG") == ""), nil
+}
+
+// connect makes a configuration that of the operator. In a pod, no proxy leads to the host cluster.
+func connect(config *rest.Config, inPod bool) *rest.Config {
+	if config.Proxy == nil && inPod {
 		config.Proxy = direct.Proxy
 	}
 	// The host limits its clients itself (API priority and fairness); this bounds
@@ -79,7 +84,7 @@ func connection() (*rest.Config, error) {
 	// What the servers of an aggregated registry answer comes through the host.
 	config.Wrap(registryclient.Bound)
 	config.Wrap(apply.AskOnce)
-	return config, nil
+	return config
 }
 
 func newScheme() (*runtime.Scheme, error) {

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 )
 
 // TestRunWithoutHost starts the operator while the host cluster does not answer: it is healthy,
@@ -44,6 +46,35 @@ func TestRunWithoutHost(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestConnect has a pod whose environment names a proxy ask its own cluster without it.
+func TestConnect(t *testing.T) {
+	named := func(*http.Request) (*url.URL, error) { return &url.URL{Scheme: "http", Host: "proxy.example"}, nil }
+	for reason, test := range map[string]struct {
+		config rest.Config
+		inPod  bool
+		want   string
+	}{
+		"a pod":                           {rest.Config{}, true, "none"},
+		"a kubeconfig":                    {rest.Config{}, false, "that of the environment"},
+		"a kubeconfig that names a proxy": {rest.Config{Proxy: named}, false, "http://proxy.example"},
+	} {
+		got := "that of the environment"
+		if proxy := connect(&test.config, test.inPod).Proxy; proxy != nil {
+			at, err := proxy(&http.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = "none"
+			if at != nil {
+				got = at.String()
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: the proxy is %s, want %s", reason, got, test.want)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ func TestOperatorOutside(t *testing.T) {
 // testBackendDown has a registry that was complete, and whose servers the host does not reach.
 // After a minute, a condition and an event say what that does to the host. It stays registered
 // while a server is ready, which only the host may not reach, and is registered again when one is.
+// That its etcd is away as well, as after a power cut, keeps it registered no longer.
 // Until then, another registry waits.
 func testBackendDown(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated}")
@@ -66,9 +67,13 @@ func testBackendDown(t *testing.T, s *site) {
 		}
 		return fmt.Errorf("none of %d does", len(events.Items))
 	})
+	// No server answers that starts while etcd is away, and nothing else is changed then.
 	s.kubelets.Away.Store(true)
+	s.etcd.Kill(0)
+	s.says("fleet", "EtcdReady", "False", operatorv1alpha1.ReasonExternalUnreachable)
 	s.says("fleet", "APIServiceReady", "False", "BackendDown", "is created when a server answers")
 	registered(false)
+	s.etcd.Start(0)
 	pause := func(paused bool) {
 		s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = paused })
 	}

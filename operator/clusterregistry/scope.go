@@ -74,7 +74,7 @@ var done verdict.Verdict
 func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
 	s.found[condition] = v
 	if v.State == verdict.ReadOnly {
-		s.Freeze("this is resolved: " + condition + ": " + v.Message)
+		s.FreezeBy(condition, "this is resolved: "+condition+": "+v.Message)
 	}
 	return v.Usable() || (s.Installed() || s.Recovering() != nil || apiservice.Has(s.Registry)) && s.Rendered != nil
 }

@@ -126,5 +126,6 @@ func (o *Objects) Event(kind, reason, action, format string, args ...any) {
 	o.Events.Eventf(o.Registry, nil, kind, reason, action, "%s", note)
 }
 
-// frozen is why nothing may be changed any more.
-type frozen struct{ until string }
+// frozen is why nothing may be changed any more: what ends it, and the condition of the part that
+// has found it, if one has.
+type frozen struct{ by, until string }

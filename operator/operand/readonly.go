@@ -4,10 +4,24 @@ import "github.com/clusterregistry/operator/operator/apply"
 
 // Freeze makes the reconcile read-only from here on: its writer can't write. What ends
 // that is for messages; the first one counts.
-func (o *Objects) Freeze(until string) {
+func (o *Objects) Freeze(until string) { o.FreezeBy("", until) }
+
+// FreezeBy is Freeze for what a part of the registry has found, which is its condition.
+func (o *Objects) FreezeBy(condition, until string) {
 	if o.frozen == nil {
-		o.frozen = &frozen{until}
+		o.frozen = &frozen{condition, until}
 	}
+}
+
+// Despite returns the objects for what may be changed although the part with a condition has made
+// the reconcile read-only: as they are where something else has.
+func (o *Objects) Despite(condition string) *Objects {
+	if o.frozen == nil || o.frozen.by != condition {
+		return o
+	}
+	out := *o
+	out.frozen = nil
+	return &out
 }
 
 // ReadOnly reports whether nothing may be changed any more in this reconcile.

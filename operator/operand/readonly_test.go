@@ -21,8 +21,8 @@ func TestFreeze(t *testing.T) {
 		t.Error("it begins read-only")
 	}
 	objects.Freeze("spec.paused is false")
-	objects.Freeze("this is resolved: EtcdReady: the data is gone")
-	if !objects.ReadOnly() || objects.ReadOnlyUntil() != "spec.paused is false" {
+	objects.FreezeBy("EtcdReady", "this is resolved: EtcdReady: the data is gone")
+	if !objects.Despite("EtcdReady").ReadOnly() || !objects.ReadOnly() || objects.ReadOnlyUntil() != "spec.paused is false" {
 		t.Errorf("until %q", objects.ReadOnlyUntil())
 	}
 	service := operandtest.Rendered(corev1.SchemeGroupVersion.WithKind(address.ServiceKind), "fleet-server")
@@ -36,5 +36,20 @@ func TestFreeze(t *testing.T) {
 		if !errors.Is(err, apply.ErrReadOnly) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestDespite has a part's own finding, and nothing else, be what something may be changed despite.
+func TestDespite(t *testing.T) {
+	objects := operandtest.New(t, operandtest.InstalledAggregated)
+	if objects.Despite("EtcdReady") != objects {
+		t.Error("there is nothing despite which anything is changed")
+	}
+	objects.FreezeBy("EtcdReady", "this is resolved: EtcdReady: the data is gone")
+	if objects.Despite("EtcdReady").Writer().Err() != nil || objects.Writer().Err() == nil {
+		t.Error("either its own finding holds it up, or nothing holds up the others any more")
+	}
+	if objects.Despite("CertificatesReady").Writer().Err() == nil {
+		t.Error("another one's finding does not hold it up")
 	}
 }

@@ -135,6 +135,13 @@ func TestReleased(t *testing.T) {
 		{reason: "just now one has answered", status: "False", since: 50 * time.Second, servers: silent, left: both, says: "does not reach the servers"},
 		{reason: "the host cluster has not looked", servers: silent, left: both, says: "has not checked"},
 		{reason: "it is paused", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Freeze("spec.paused is false") }, left: both, says: "stays registered: nothing is changed until spec.paused is false"},
+		{reason: "etcd is away, for which all else stays as it is", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
+			s.FreezeBy(operatorv1alpha1.ConditionEtcdReady, "this is resolved: EtcdReady: it does not answer")
+		}, says: "no longer registered"},
+		{reason: "it is not known whom clients are to trust", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
+			s.FreezeBy(operatorv1alpha1.ConditionCertificatesReady, "this is resolved: CertificatesReady: CAMissing")
+			s.FreezeBy(operatorv1alpha1.ConditionEtcdReady, "this is resolved: EtcdReady: it does not answer")
+		}, left: both, says: "stays registered: nothing is changed until this is resolved: CertificatesReady"},
 		{reason: "the CA of the servers is published nowhere else", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Replaced = true }, left: both, says: "stays registered: its serving CA is being replaced"},
 		{reason: "a CRD waits for its place", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
 			definition := informers.MetadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -219,6 +226,13 @@ func TestRegisteredAgain(t *testing.T) {
 	stage.Run(t.Context())
 	if got := left(t, o); got != "v1alpha1 v1beta1" {
 		t.Errorf("a server answers, and registered is %q", got)
+	}
+	o = outage(t, operandtest.InstalledAggregated, "", 0)
+	o.FreezeBy(operatorv1alpha1.ConditionEtcdReady, "this is resolved: EtcdReady: one of three members does not answer")
+	stage = Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
+	stage.Run(t.Context())
+	if got := left(t, o); got != "v1alpha1 v1beta1" {
+		t.Errorf("a server answers while etcd's sake keeps all else as it is, and registered is %q", got)
 	}
 	o = outage(t, operandtest.InstalledAggregated, "", 0)
 	o.Freeze("spec.paused is false")
