@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,8 @@ import (
 var (
 	function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	named    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)")
+	// placed are names before the directory of their package, as in "`TestA`, `TestB` (docs)".
+	placed = regexp.MustCompile("((?:`(?:Test|Fuzz)[A-Z][\\w/]*`,? )+)\\(([a-z][a-z0-9/]+)\\)")
 )
 
 // existing returns the directories of all tests of the repository, by name.
@@ -41,9 +44,10 @@ func existing(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestNamedTests expects that a test that a page calls a proof exists.
+// TestNamedTests expects that a test that a page calls a proof exists, and in the package that the
+// page names.
 func TestNamedTests(t *testing.T) {
-	all, found := existing(t), 0
+	all, found, places := existing(t), 0, 0
 	for _, document := range pages(t) {
 		for _, match := range named.FindAllStringSubmatch(read(t, document), -1) {
 			found++
@@ -51,8 +55,16 @@ func TestNamedTests(t *testing.T) {
 				t.Errorf("%s names %s, and there is no such test", document, match[1])
 			}
 		}
+		for _, match := range placed.FindAllStringSubmatch(read(t, document), -1) {
+			for _, name := range named.FindAllStringSubmatch(match[1], -1) {
+				places++
+				if in := all[name[1]]; !slices.Contains(in, match[2]) {
+					t.Errorf("%s has %s in %s, and it is in %s", document, name[1], match[2], in)
+				}
+			}
+		}
 	}
-	if found == 0 {
-		t.Error("no page names a test any more")
+	if found == 0 || places == 0 {
+		t.Error("no page names a test any more, or none its package")
 	}
 }
