@@ -215,13 +215,17 @@ func (w *world) tick() {
 	if w.class = *set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName; w.forced != "" {
 		w.class = w.forced
 	}
-	set.Spec.Replicas = new(int32(members))
-	w.must(c.Update(ctx, set))
+	if *set.Spec.Replicas != int32(members) { // a write costs as much as the rest of a tick
+		set.Spec.Replicas = new(int32(members))
+		w.must(c.Update(ctx, set))
+	}
 	deployment := &appsv1.Deployment{}
 	w.must(c.Get(ctx, client.ObjectKey{Namespace: "team", Name: "fleet-server"}, deployment))
 	endpoints := render.EtcdEndpoints(w.objects.Registry, store.Endpoints())
-	deployment.Spec.Template.Spec.Containers[0].Args = []string{"--etcd-servers=" + join(endpoints)}
-	w.must(c.Update(ctx, deployment))
+	if args := []string{"--etcd-servers=" + join(endpoints)}; !slices.Equal(deployment.Spec.Template.Spec.Containers[0].Args, args) {
+		deployment.Spec.Template.Spec.Containers[0].Args = args
+		w.must(c.Update(ctx, deployment))
+	}
 	for ordinal := range Most {
 		w.tickPod(ordinal, ordinal < members)
 	}
