@@ -45,15 +45,20 @@ func New(config *rest.Config) (*Client, error) {
 	config.Wrap(unregistered.Wrap)
 	config.Wrap(Bound)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return named{next} })
-	objects, err := dynamic.NewForConfig(config)
+	// Each would connect by itself otherwise.
+	shared, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	described, err := metadata.NewForConfig(config)
+	objects, err := dynamic.NewForConfigAndClient(config, shared)
 	if err != nil {
 		return nil, err
 	}
-	served, err := discovery.NewDiscoveryClientForConfig(config)
+	described, err := metadata.NewForConfigAndClient(config, shared)
+	if err != nil {
+		return nil, err
+	}
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, shared)
 	return &Client{objects, described.Resource(v1beta1.SchemeGroupVersion.WithResource("clusters")), served}, err
 }
 

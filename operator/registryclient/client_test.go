@@ -1,16 +1,21 @@
 package registryclient
 
 import (
+	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/clusterregistry/operator/internal/direct"
 )
 
 // answer is what a registry of a test answers.
@@ -91,6 +96,48 @@ func TestVerify(t *testing.T) {
 				t.Errorf("%s: it writes: %s", reason, request)
 			}
 		}
+	}
+}
+
+// TestOneConnection asks an independent registry, which no transport of another client may be
+// used for: whatever one client asks, it connects once.
+func TestOneConnection(t *testing.T) {
+	connections := atomic.Int32{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList"):
+			fmt.Fprint(w, `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`)
+		case r.Method == http.MethodPost:
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, east)
+		case r.URL.Path == base:
+			fmt.Fprint(w, tells)
+		default:
+			fmt.Fprint(w, list)
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	client, err := New(&rest.Config{Host: server.URL, Proxy: direct.Proxy, TLSClientConfig: rest.TLSClientConfig{CAData: authority}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Verify(t.Context(), []string{"v1beta1"}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := client.Retract(t.Context(), Retraction{Managers: []string{"one"}}, func() bool { return false })
+	if err != nil || !at.Complete() {
+		t.Fatalf("%+v, %v", at, err)
+	}
+	if n := connections.Load(); n != 1 {
+		t.Errorf("it connects %d times", n)
 	}
 }
 
