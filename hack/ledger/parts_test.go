@@ -1,11 +1,15 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -91,4 +95,83 @@ func TestPartsFit(t *testing.T) {
 			t.Errorf("%s: %s has a $", p.name, text)
 		}
 	}
+}
+
+// TestEveryUndertakingIsInOnePart has no undertaking of the simulation be left out of what else
+// fails at each of its steps, nor be lived twice.
+func TestEveryUndertakingIsInOnePart(t *testing.T) {
+	names, matched := namesOfUndertakings(t), map[string][]string{}
+	for _, p := range parts() {
+		if !slices.Equal(p.command, words("make second-failures")) {
+			continue
+		}
+		for _, assignment := range p.env {
+			for pattern := range strings.SplitSeq(strings.TrimPrefix(assignment, "RUN="), "|") {
+				before := len(matched)
+				for _, name := range names {
+					if regexp.MustCompile(pattern).MatchString(name) {
+						matched[name] = append(matched[name], p.name)
+					}
+				}
+				if len(matched) == before {
+					t.Errorf("%s: %q matches no undertaking that nothing else does", p.name, pattern)
+				}
+			}
+		}
+	}
+	for _, name := range names {
+		if len(matched[name]) != 1 {
+			t.Errorf("%s is matched by %q", name, matched[name])
+		}
+	}
+}
+
+// namesOfUndertakings returns the names that the undertakings of the simulation have as tests.
+func namesOfUndertakings(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", "..", "operator", "simulation", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			list, _ := node.(*ast.CompositeLit)
+			if list == nil {
+				return true
+			}
+			if kind, _ := list.Type.(*ast.ArrayType); kind != nil {
+				if of, _ := kind.Elt.(*ast.Ident); of != nil && of.Name == "undertaking" {
+					for _, element := range list.Elts {
+						names = append(names, nameOfUndertaking(t, element))
+					}
+				}
+			}
+			return true
+		})
+	}
+	if len(names) == 0 {
+		t.Fatal("the simulation has no undertakings")
+	}
+	return names
+}
+
+// nameOfUndertaking returns the name in a literal of an undertaking.
+func nameOfUndertaking(t *testing.T, literal ast.Expr) string {
+	t.Helper()
+	for _, field := range literal.(*ast.CompositeLit).Elts {
+		pair := field.(*ast.KeyValueExpr)
+		if pair.Key.(*ast.Ident).Name == "name" {
+			name, err := strconv.Unquote(pair.Value.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.ReplaceAll(name, " ", "_")
+		}
+	}
+	t.Fatal("an undertaking of the simulation has no name")
+	return ""
 }
