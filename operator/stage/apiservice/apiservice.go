@@ -23,11 +23,7 @@ import (
 // registered only once a server answers, and never in place of another. The versions
 // that a CustomResourceDefinition leaves free are registered beside it, so that what
 // is in the custom resources can be copied before the definition is deleted.
-//
-// That nothing is changed for etcd's sake does not hold it up: where the host cluster leads
-// requests concerns no data, and its namespaces must not hang until an etcd is back.
 func (s *Stage) Run(ctx context.Context) Found {
-	s.Objects = s.Despite(operatorv1alpha1.ConditionEtcdReady)
 	var open []free
 	var taken []string
 	definition := taker{}

@@ -21,7 +21,14 @@ import (
 // release unregisters a registry that has no backend: no server is ready, none answers the
 // operator, and the host cluster has reached none for longer than Grace. Until one is, no namespace
 // of the host cluster could be deleted. It is done where there is nothing to release.
+//
+// That nothing is changed for etcd's sake does not hold it up: namespaces of the host cluster must
+// not hang until an etcd is back. It does keep the registry from being registered again, since it
+// may be another etcd that is back.
 func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIService) verdict.Verdict {
+	despite := *s
+	despite.Objects = s.Despite(operatorv1alpha1.ConditionEtcdReady)
+	s = &despite
 	i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return silentFor(s.Now, service) >= Grace })
 	if i < 0 || s.Servers.Ready > 0 {
 		return done
