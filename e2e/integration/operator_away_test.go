@@ -136,7 +136,7 @@ func testHostAway(t *testing.T, s *site, host *framework.Host, operator *framewo
 	s.ready("fleet")
 }
 
-// testDNSAway has an external etcd be known by its name, and nobody resolve it: the nameserver is
+// testDNSAway has an external etcd be known by its name, and no one resolve it: the nameserver is
 // silent, and then says that it can't answer. What comes before it is repaired meanwhile. The
 // registry's own name leads to where nothing listens, so that it is not Available.
 func testDNSAway(t *testing.T, s *site, host *framework.Host) {

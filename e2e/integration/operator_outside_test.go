@@ -68,9 +68,10 @@ func testBackendDown(t *testing.T, s *site) {
 		return fmt.Errorf("none of %d does", len(events.Items))
 	})
 	// No server answers that starts while etcd is away, and nothing else is changed then.
-	s.kubelets.Away.Store(true)
 	s.etcd.Kill(0)
 	s.says("fleet", "EtcdReady", "False", operatorv1alpha1.ReasonExternalUnreachable)
+	registered(true)
+	s.kubelets.Away.Store(true)
 	s.says("fleet", "APIServiceReady", "False", "BackendDown", "is created when a server answers")
 	registered(false)
 	s.etcd.Start(0)

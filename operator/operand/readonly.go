@@ -13,19 +13,14 @@ func (o *Objects) FreezeBy(condition, until string) {
 	}
 }
 
-// Despite returns the objects for what may be changed although the part with a condition has made
-// the reconcile read-only: as they are where something else has.
-func (o *Objects) Despite(condition string) *Objects {
-	if o.frozen == nil || o.frozen.by != condition {
-		return o
-	}
-	out := *o
-	out.frozen = nil
-	return &out
-}
-
 // ReadOnly reports whether nothing may be changed any more in this reconcile.
 func (o *Objects) ReadOnly() bool { return o.frozen != nil }
+
+// ReadOnlyDespite is ReadOnly for what may be changed although the part with a condition has made
+// the reconcile read-only.
+func (o *Objects) ReadOnlyDespite(condition string) bool {
+	return o.ReadOnly() && o.frozen.by != condition
+}
 
 // ReadOnlyUntil says what ends that nothing may be changed, as "spec.paused is false";
 // empty when changes may be made.
@@ -40,6 +35,15 @@ func (o *Objects) ReadOnlyUntil() string {
 // an error, which a stage that only observes then ignores by apply.IgnoreReadOnly.
 func (o *Objects) Writer() apply.Writer {
 	if o.ReadOnly() {
+		return apply.ReadOnly{}
+	}
+	return rereading{o.Applier, o.Secrets}
+}
+
+// WriterDespite is Writer for what may be changed although the part with a condition has made the
+// reconcile read-only.
+func (o *Objects) WriterDespite(condition string) apply.Writer {
+	if o.ReadOnlyDespite(condition) {
 		return apply.ReadOnly{}
 	}
 	return rereading{o.Applier, o.Secrets}

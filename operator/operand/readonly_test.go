@@ -22,7 +22,7 @@ func TestFreeze(t *testing.T) {
 	}
 	objects.Freeze("spec.paused is false")
 	objects.FreezeBy("EtcdReady", "this is resolved: EtcdReady: the data is gone")
-	if !objects.Despite("EtcdReady").ReadOnly() || !objects.ReadOnly() || objects.ReadOnlyUntil() != "spec.paused is false" {
+	if objects.WriterDespite("EtcdReady").Err() == nil || !objects.ReadOnly() || objects.ReadOnlyUntil() != "spec.paused is false" {
 		t.Errorf("until %q", objects.ReadOnlyUntil())
 	}
 	service := operandtest.Rendered(corev1.SchemeGroupVersion.WithKind(address.ServiceKind), "fleet-server")
@@ -39,17 +39,21 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestDespite has a part's own finding, and nothing else, be what something may be changed despite.
-func TestDespite(t *testing.T) {
+// TestWriterDespite has a part's own finding, and nothing else, be what something may be changed
+// despite.
+func TestWriterDespite(t *testing.T) {
 	objects := operandtest.New(t, operandtest.InstalledAggregated)
-	if objects.Despite("EtcdReady") != objects {
+	if objects.WriterDespite("EtcdReady") != objects.Writer() || objects.Writer().Err() != nil {
 		t.Error("there is nothing despite which anything is changed")
 	}
 	objects.FreezeBy("EtcdReady", "this is resolved: EtcdReady: the data is gone")
-	if objects.Despite("EtcdReady").Writer().Err() != nil || objects.Writer().Err() == nil {
+	if objects.WriterDespite("EtcdReady").Err() != nil || objects.Writer().Err() == nil {
 		t.Error("either its own finding holds it up, or nothing holds up the others any more")
 	}
-	if objects.Despite("CertificatesReady").Writer().Err() == nil {
+	if objects.ReadOnlyDespite("EtcdReady") || !objects.ReadOnlyDespite("CertificatesReady") {
+		t.Error("what is said of it is not what its writer does")
+	}
+	if objects.WriterDespite("CertificatesReady").Err() == nil {
 		t.Error("another one's finding does not hold it up")
 	}
 }

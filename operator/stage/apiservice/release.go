@@ -26,9 +26,6 @@ import (
 // not hang until an etcd is back. It does keep the registry from being registered again, since it
 // may be another etcd that is back.
 func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIService) verdict.Verdict {
-	despite := *s
-	despite.Objects = s.Despite(operatorv1alpha1.ConditionEtcdReady)
-	s = &despite
 	i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return silentFor(s.Now, service) >= Grace })
 	if i < 0 || s.Servers.Ready > 0 {
 		return done
@@ -51,7 +48,7 @@ func (s *Stage) deleteAll(ctx context.Context, services []*apiregistrationv1.API
 	var names []string
 	for _, service := range services {
 		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name}
-		if _, err = s.Writer().Delete(ctx, reference, s.Owner()); err != nil {
+		if _, err = s.WriterDespite(operatorv1alpha1.ConditionEtcdReady).Delete(ctx, reference, s.Owner()); err != nil {
 			break
 		}
 		names = append(names, service.Name)
@@ -76,7 +73,7 @@ func (s *Stage) kept(service *apiregistrationv1.APIService, why string, err erro
 // keeps says why the registry is not to be unregistered, empty where nothing keeps it.
 func (s *Stage) keeps(ctx context.Context) (string, error) {
 	switch {
-	case s.ReadOnly():
+	case s.ReadOnlyDespite(operatorv1alpha1.ConditionEtcdReady):
 		return "nothing is changed until " + s.ReadOnlyUntil(), nil
 	case !s.Servers.Asked:
 		return "it is not known which servers run: see ServerReady", nil
