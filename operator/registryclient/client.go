@@ -45,7 +45,7 @@ func New(config *rest.Config) (*Client, error) {
 	config.Wrap(unregistered.Wrap)
 	config.Wrap(Bound)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return named{next} })
-	// Each would connect by itself otherwise.
+	// Each would make connections of its own otherwise.
 	shared, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err

@@ -38,22 +38,32 @@ const (
 func serve(t *testing.T, all answers) (*Client, *[]string) {
 	t.Helper()
 	asked := &[]string{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*asked = append(*asked, r.Method+" "+r.URL.RequestURI())
-		w.Header().Set("Content-Type", "application/json")
-		said, ok := all[r.Method+" "+r.URL.Path]
-		if !ok {
-			said = refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
-		}
-		w.WriteHeader(said.status)
-		fmt.Fprint(w, said.body)
-	}))
+	server := httptest.NewServer(all.handler(asked))
 	t.Cleanup(server.Close)
 	client, err := New(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client, asked
+}
+
+// handler answers, and notes what it was asked.
+func (a answers) handler(asked *[]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.Method+" "+r.URL.RequestURI())
+		w.Header().Set("Content-Type", "application/json")
+		said, ok := a[r.Method+" "+r.URL.Path]
+		if !ok {
+			said = refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
+		}
+		w.WriteHeader(said.status)
+		fmt.Fprint(w, said.body)
+	})
+}
+
+// whole is what a registry with one cluster answers.
+func whole() answers {
+	return answers{"GET " + base: {http.StatusOK, tells}, "GET " + base + "/clusters": {http.StatusOK, list}, "POST " + base + "/clusters": {http.StatusCreated, east}}
 }
 
 // refusal is what an API server answers when it does not do something.
@@ -84,7 +94,7 @@ func TestVerify(t *testing.T) {
 			a["POST "+base+"/clusters"] = refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
 		}, "no cluster can be created as v1beta1, not even in a dry run"},
 	} {
-		all := answers{"GET " + base: {http.StatusOK, tells}, "GET " + base + "/clusters": {http.StatusOK, list}, "POST " + base + "/clusters": {http.StatusCreated, east}}
+		all := whole()
 		test.change(all)
 		client, asked := serve(t, all)
 		err := client.Verify(t.Context(), []string{"v1beta1"})
@@ -102,21 +112,8 @@ func TestVerify(t *testing.T) {
 // TestOneConnection asks an independent registry, which no transport of another client may be
 // used for: whatever one client asks, it connects once.
 func TestOneConnection(t *testing.T) {
-	connections := atomic.Int32{}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList"):
-			fmt.Fprint(w, `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`)
-		case r.Method == http.MethodPost:
-			w.WriteHeader(http.StatusCreated)
-			fmt.Fprint(w, east)
-		case r.URL.Path == base:
-			fmt.Fprint(w, tells)
-		default:
-			fmt.Fprint(w, list)
-		}
-	}))
+	connections, all := atomic.Int32{}, whole()
+	server := httptest.NewUnstartedServer(all.handler(new([]string)))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			connections.Add(1)
@@ -132,6 +129,7 @@ func TestOneConnection(t *testing.T) {
 	if err := client.Verify(t.Context(), []string{"v1beta1"}); err != nil {
 		t.Fatal(err)
 	}
+	all["GET "+base+"/clusters"] = answer{http.StatusOK, `{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": {}, "items": []}`}
 	at, err := client.Retract(t.Context(), Retraction{Managers: []string{"one"}}, func() bool { return false })
 	if err != nil || !at.Complete() {
 		t.Fatalf("%+v, %v", at, err)

@@ -83,7 +83,7 @@ func (n *Nameserver) Resolver(t *testing.T) *net.Resolver {
 // of this computer alone. Who may not use that port can't do this.
 func (n *Nameserver) Listen(t *testing.T) netip.Addr {
 	t.Helper()
-	for {
+	for range 100 {
 		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 53, byte(rand.N(256)), byte(1 + rand.N(254))}), 53)
 		conn, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", at.String())
 		switch {
@@ -94,6 +94,8 @@ func (n *Nameserver) Listen(t *testing.T) netip.Addr {
 			t.Fatal(err)
 		}
 	}
+	t.Fatal("port 53 is in use at every address of 127.53.0.0/16 that was tried: a DNS server of this computer may listen at all of them")
+	return netip.Addr{}
 }
 
 func (n *Nameserver) serve(t *testing.T, conn net.PacketConn) {
