@@ -231,7 +231,7 @@ func testStateRefused(t *testing.T, members *framework.Etcd, access etcd.Access)
 			want:   []string{"refuses the client certificate", "remote error: tls: "}},
 		"a host name that is not in its certificate": {
 			endpoint: "https://localhost:" + port,
-			want:     []string{"a certificate that is not valid for its name", "wanted to match localhost"}},
+			want:     []string{"a certificate that is not valid for its name", "is valid for " + framework.EtcdName + ", not localhost"}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			wrong := etcd.Access{Endpoints: map[string]string{"m0": access.Endpoints["m0"]}, TLS: access.TLS.Clone(), Timeout: access.Timeout}
