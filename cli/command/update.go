@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/unregistered"
@@ -54,7 +54,7 @@ func Update(ctx context.Context, clusters clusterclient.ClusterInterface, old, n
 // entry, whatever its status says.
 func sameEntry(old, now *v1beta1.Cluster) bool {
 	return old.UID == now.UID && now.DeletionTimestamp.Equal(old.DeletionTimestamp) &&
-		apiequality.Semantic.DeepEqual(old.Labels, now.Labels) && apiequality.Semantic.DeepEqual(old.Annotations, now.Annotations) && apiequality.Semantic.DeepEqual(old.Spec, now.Spec)
+		equality.DeepEqual(old.Labels, now.Labels) && equality.DeepEqual(old.Annotations, now.Annotations) && equality.DeepEqual(old.Spec, now.Spec)
 }
 
 // UpdateStatus writes the status of a cluster, which a function sets in what was read
@@ -64,7 +64,7 @@ func UpdateStatus(ctx context.Context, clusters clusterclient.ClusterInterface, 
 	next := read.DeepCopy()
 	for attempt := 1; ; attempt++ {
 		before := next.DeepCopy()
-		if set(next); apiequality.Semantic.DeepEqual(before.Status, next.Status) {
+		if set(next); equality.DeepEqual(before.Status, next.Status) {
 			return before, nil
 		}
 		written, err := clusters.UpdateStatus(ctx, next, metav1.UpdateOptions{FieldManager: FieldManager})

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/member"
@@ -271,7 +271,7 @@ func (j *joiner) write(ctx context.Context, clusters clusterclient.ClusterInterf
 		return made, "created", j.env.Explain("create the cluster "+j.name, command.OfRegistry, err)
 	}
 	next := merged(wanted, old)
-	if apiequality.Semantic.DeepEqual(next, old) {
+	if equality.DeepEqual(next, old) {
 		return old, "unchanged", nil
 	}
 	for _, before := range old.Spec.Endpoints {

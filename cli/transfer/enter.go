@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
@@ -106,7 +106,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	}
 	next := old.DeepCopy()
 	next.Labels, next.Annotations, next.Spec = keepLabel(old.Labels, wanted.Labels), keepApplied(old.Annotations, wanted.Annotations), wanted.Spec
-	if apiequality.Semantic.DeepEqual(next, old) {
+	if equality.DeepEqual(next, old) {
 		if old.Status == nil && status != nil && i.withStatus {
 			// An import that ended before it has written the status.
 			return updated, i.status(ctx, clusters, old, status)

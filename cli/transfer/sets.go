@@ -6,11 +6,11 @@ import (
 	"maps"
 	"slices"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
@@ -96,7 +96,7 @@ func (i *importer) oneSet(ctx context.Context, sets clusterclient.ClusterSetInte
 	next := old.DeepCopy()
 	next.Labels, next.Annotations, next.Spec = wanted.Labels, keepApplied(old.Annotations, wanted.Annotations), wanted.Spec
 	switch {
-	case apiequality.Semantic.DeepEqual(next, old):
+	case equality.DeepEqual(next, old):
 		return same, nil
 	case !i.overwrite:
 		return differs, nil

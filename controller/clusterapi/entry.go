@@ -10,13 +10,13 @@ import (
 	"slices"
 	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/hostentry"
 	"github.com/clusterregistry/operator/internal/controlplane"
@@ -292,9 +292,9 @@ func (c *Controller) update(ctx context.Context, known *v1beta1.Cluster, change 
 }
 
 func same(a, b *v1beta1.Cluster) bool {
-	return apiequality.Semantic.DeepEqual(a.Spec, b.Spec) && apiequality.Semantic.DeepEqual(a.Labels, b.Labels) && apiequality.Semantic.DeepEqual(a.Annotations, b.Annotations)
+	return equality.DeepEqual(a.Spec, b.Spec) && equality.DeepEqual(a.Labels, b.Labels) && equality.DeepEqual(a.Annotations, b.Annotations)
 }
 
 func sameSource(a, b *v1beta1.Cluster) bool {
-	return managerOf(a) == managerOf(b) && apiequality.Semantic.DeepEqual(a.Spec.SourceRef, b.Spec.SourceRef)
+	return managerOf(a) == managerOf(b) && equality.DeepEqual(a.Spec.SourceRef, b.Spec.SourceRef)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -84,8 +84,8 @@ func same(cluster *v1beta1.Cluster, want v1beta1.ClusterStatus) bool {
 	if have == nil || have.Version != want.Version || !isVerified(have.Conditions) || !isVerified(ownConditions(*have)) {
 		return false
 	}
-	return want.Nodes == nil || apiequality.Semantic.DeepEqual(have.Nodes, want.Nodes) &&
-		apiequality.Semantic.DeepEqual(have.Capacity, want.Capacity) && apiequality.Semantic.DeepEqual(have.Allocatable, want.Allocatable)
+	return want.Nodes == nil || equality.DeepEqual(have.Nodes, want.Nodes) &&
+		equality.DeepEqual(have.Capacity, want.Capacity) && equality.DeepEqual(have.Allocatable, want.Allocatable)
 }
 
 func isVerified(conditions []metav1.Condition) bool {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	inventory "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -153,7 +153,7 @@ func same(want, have *inventory.PlacementDecision) bool {
 			return false
 		}
 	}
-	return want.SchedulerName == have.SchedulerName && equality.Semantic.DeepEqual(want.Decisions, have.Decisions)
+	return want.SchedulerName == have.SchedulerName && equality.DeepEqual(want.Decisions, have.Decisions)
 }
 
 // slice returns a PlacementDecision of this registry as it is known; nil when there is none.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/controller/selection/decide"
 )
@@ -247,7 +247,7 @@ func (s *session) set(selection *operatorv1alpha1.ClusterSelection, of string, c
 // write writes the status of a selection if it is another than before, and returns the selection
 // as it is then; nil when it is gone.
 func (s *session) write(ctx context.Context, before *operatorv1alpha1.ClusterSelectionStatus, selection *operatorv1alpha1.ClusterSelection) (*operatorv1alpha1.ClusterSelection, error) {
-	if equality.Semantic.DeepEqual(*before, selection.Status) {
+	if equality.DeepEqual(*before, selection.Status) {
 		return selection, nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(selection)

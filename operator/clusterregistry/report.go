@@ -9,12 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -94,7 +94,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 		meta.RemoveStatusCondition(&status.Conditions, operatorv1alpha1.ConditionBackupReady)
 	}
 	measure(s)
-	if apiequality.Semantic.DeepEqual(s.Before, *status) {
+	if equality.DeepEqual(s.Before, *status) {
 		return nil
 	}
 	before, after := &operatorv1alpha1.ClusterRegistry{}, &operatorv1alpha1.ClusterRegistry{}

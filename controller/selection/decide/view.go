@@ -1,10 +1,10 @@
 package decide
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
@@ -31,7 +31,7 @@ type facts struct {
 // a number that no other cluster has at the same time; numbers are low.
 func NewView(cluster *v1beta1.Cluster, slot int, before *View) *View {
 	now := factsOf(cluster)
-	if before != nil && before.slot == slot && equality.Semantic.DeepEqual(before.facts, now) {
+	if before != nil && before.slot == slot && equality.DeepEqual(before.facts, now) {
 		return before
 	}
 	return &View{facts: now, slot: slot, variable: now.variable()}
