@@ -73,6 +73,12 @@ func (a Authority) Announced() bool {
 // Replaced reports whether something is published that is not in use any more.
 func (a Authority) Replaced() bool { return !contains(a.Trusted(), a.Published) }
 
+// Retirable reports whether what is Replaced is to be published no more as soon as every server
+// shows a certificate of the generation that signs. While the next generation is published
+// beside that one, it says nothing about what else others were given, such as a next generation
+// whose key is lost: all of it stays, and nothing waits for its end, until another one signs.
+func (a Authority) Retirable() bool { return a.Replaced() && !a.InUse.Next() }
+
 // Unissued reports whether a next generation is in use of which there is no certificate, and
 // none was given to anyone.
 func (a Authority) Unissued() bool { return a.InUse.Next() && a.Also == nil && !a.Lost }

@@ -105,7 +105,7 @@ func (s *Stage) withCAs(v verdict.Verdict) verdict.Verdict {
 }
 
 // replacedCAs is complete when everything that is in use is signed by the present
-// CAs, and nothing else is published. It adds to a verdict that is done.
+// CAs, and nothing is published that is to be retired. It adds to a verdict that is done.
 func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.Verdict {
 	if v := trust.Reissue(ctx, s.Objects, s.Authorities.ServingLeaves(s.Registry.Spec.Mode)); !v.Complete() {
 		return v.DegradedIf(true)
@@ -114,14 +114,16 @@ func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.
 	if err != nil {
 		return verdict.Failed(err)
 	}
-	switch {
-	case s.ReadOnly() && s.Authorities.Serving.Replaced() && (!s.Authorities.Serving.Announced() || trust.SignedBy(shown, s.Authorities.Serving.Current)):
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.Authorities.Serving.Source, s.ReadOnlyUntil()).In(verdict.Vigil).DegradedIf(true)
-	case s.Authorities.Serving.Replaced() && trust.SignedBy(shown, s.Authorities.Serving.Current):
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.Authorities.Serving.Source).In(verdict.Soon).DegradedIf(true)
-	case s.Authorities.Serving.Replaced():
-		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.Authorities.Serving.Source, s.Registry.Name, contract.KubeconfigSuffix, s.Registry.Name, contract.ServingSuffix))
-	case s.Authorities.Clients.Replaced():
+	serving := s.Authorities.Serving
+	signed := trust.SignedBy(shown, serving.Current)
+	switch retires := serving.Retirable() && signed; {
+	case s.ReadOnly() && (retires || serving.Replaced() && !serving.Announced()):
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", serving.Source, s.ReadOnlyUntil()).In(verdict.Vigil).DegradedIf(true)
+	case retires:
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", serving.Source).In(verdict.Soon).DegradedIf(true)
+	case serving.Replaced() && !signed:
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", serving.Source, s.Registry.Name, contract.KubeconfigSuffix, s.Registry.Name, contract.ServingSuffix))
+	case s.Authorities.Clients.Retirable():
 		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.Authorities.Clients.Source))
 	}
 	return found

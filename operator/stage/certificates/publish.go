@@ -18,11 +18,9 @@ import (
 )
 
 // Retire returns the servers' CA as it is to be published: without the previous one as
-// soon as every server shows a certificate that the present one signed. While the next
-// generation is published beside the one that signs, that says nothing about what else
-// clients were given: all of it stays.
+// soon as every server shows a certificate that the present one signed, if it is Retirable.
 func Retire(ctx context.Context, s servers.Access, serving trust.Authority) (trust.Authority, error) {
-	if !serving.Replaced() || serving.Current == nil || serving.InUse.Next() {
+	if !serving.Retirable() || serving.Current == nil {
 		return serving, nil
 	}
 	pods, err := s.Pods(ctx, operand.ComponentServer)
