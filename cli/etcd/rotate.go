@@ -78,6 +78,7 @@ func rotatePlan(registry *v1alpha1.ClusterRegistry, ca string) (plan, error) {
 	where := registry.Namespace + "/" + registry.Name
 	independent := registry.Spec.Mode == v1alpha1.ModeIndependent
 	present, dropped := generations(registry.Spec.TLS.Rotation, ca)
+	from, instead := present, lost(registry, ca, present)
 	switch {
 	case ca == caEtcd && registry.Spec.Etcd.External != nil:
 		return plan{}, own(registry)
@@ -85,15 +86,26 @@ func rotatePlan(registry *v1alpha1.ClusterRegistry, ca string) (plan, error) {
 		return plan{}, command.Refusedf("the issuer in spec.tls.issuerRef signs the servers' certificates of %s, and has no CA of the registry's to rotate", where)
 	case ca == caClient && !independent:
 		return plan{}, command.Refusedf("%s is a part of its host cluster's API, and has no CA of clients: it is the host cluster's", where)
+	case instead:
+		// No generation is dropped, nor the rotation complete, before another one is made.
+		from = signing(registry, ca)
 	case ca != caEtcd && independent && dropped < present-1:
 		return plan{}, command.Refusedf("the %s CA of generation %d of %s is not dropped yet, and two generations are trusted at most: set spec.tls.rotation.drop.%s to %d when no one needs it any more", ca, present-1, where, ca, present-1)
 	case signing(registry, ca) != 0 && signing(registry, ca) < present:
 		return plan{}, command.Refusedf("the rotation of the %s CA of %s to generation %d is under way: see \"kubectl registry status %s\"", ca, where, present, registry.Name)
 	}
 	next := present + 1
-	p := plan{does: fmt.Sprintf("rotate the %s CA, from generation %d to %d", ca, present, next),
-		patch: map[string]any{"spec": map[string]any{"tls": map[string]any{"rotation": map[string]any{ca: next}}}}, sets: fmt.Sprintf("spec.tls.rotation.%s=%d, which can't be lowered", ca, next)}
+	rotation := map[string]any{ca: next}
+	p := plan{does: fmt.Sprintf("rotate the %s CA, from generation %d to %d", ca, from, next),
+		patch: map[string]any{"spec": map[string]any{"tls": map[string]any{"rotation": rotation}}}, sets: fmt.Sprintf("spec.tls.rotation.%s=%d, which can't be lowered", ca, next)}
 	p.steps = []string{"cert-manager issues a new CA with a key of its own"}
+	if instead {
+		p.steps[0] += fmt.Sprintf(", in the place of generation %d, whose key is lost: if there is a backup of Secret %s-%s-ca-%d, restore that instead", present, registry.Name, ca, present)
+	}
+	if instead && ca == caServing && dropped >= from {
+		rotation["drop"] = map[string]any{ca: nil}
+		p.sets += ", and removes spec.tls.rotation.drop.serving, since no client has the new CA yet"
+	}
 	drop := fmt.Sprintf("set spec.tls.rotation.drop.%s to %d", ca, present)
 	switch {
 	case ca == caEtcd:
@@ -138,4 +150,13 @@ func signing(registry *v1alpha1.ClusterRegistry, ca string) int32 {
 		}
 	}
 	return newest
+}
+
+// lost reports whether a generation of a CA was to sign next, and its key is lost: the status has
+// its Certificate then, and no use of it.
+func lost(registry *v1alpha1.ClusterRegistry, ca string, next int32) bool {
+	name := fmt.Sprintf("%s-%s-ca-%d", registry.Name, ca, next)
+	signs := signing(registry, ca)
+	return ca != caEtcd && registry.Spec.Mode == v1alpha1.ModeIndependent && signs != 0 && signs < next &&
+		slices.ContainsFunc(registry.Status.Certificates, func(c v1alpha1.CertificateStatus) bool { return c.Name == name && c.Use == "" })
 }

@@ -17,6 +17,16 @@ func TestRotate(t *testing.T) {
 			r.Status.Certificates = append(r.Status.Certificates, v1alpha1.CertificateStatus{Name: name, Generation: generation, Use: v1alpha1.CASigning})
 		}
 	}
+	trusted := func(name string, generation int32) func(*v1alpha1.ClusterRegistry) {
+		return func(r *v1alpha1.ClusterRegistry) {
+			r.Status.Certificates = append(r.Status.Certificates, v1alpha1.CertificateStatus{Name: name, Generation: generation, Use: v1alpha1.CATrusted})
+		}
+	}
+	lost := func(name string) func(*v1alpha1.ClusterRegistry) {
+		return func(r *v1alpha1.ClusterRegistry) {
+			r.Status.Certificates = append(r.Status.Certificates, v1alpha1.CertificateStatus{Name: name})
+		}
+	}
 	asked := func(rotation v1alpha1.Rotation) func(*v1alpha1.ClusterRegistry) {
 		return func(r *v1alpha1.ClusterRegistry) { r.Spec.TLS.Rotation = rotation }
 	}
@@ -37,6 +47,10 @@ func TestRotate(t *testing.T) {
 		{"of clients, not dropped", "client fleet --yes", fleet(3, independent, asked(v1alpha1.Rotation{Client: 2}), signs("fleet-client-ca-2", 2)), 3, "", "set spec.tls.rotation.drop.client to 1"},
 		{"of clients, dropped", "client fleet --yes", fleet(3, independent, asked(v1alpha1.Rotation{Client: 2, Drop: v1alpha1.RotationDrop{Client: 1}}), signs("fleet-client-ca-2", 2)), 0, `{"client":3}`, ""},
 		{"of clients, Aggregated", "client fleet --yes", fleet(3), 3, "", "has no CA of clients"},
+		{"of servers, whose next one is lost", "serving fleet --yes", fleet(3, independent, asked(v1alpha1.Rotation{Serving: 2}), signs("fleet-serving-ca", 1), lost("fleet-serving-ca-2")), 0, `{"serving":3}`, "from generation 1 to 3"},
+		{"of servers, whose next one is lost, dropped before", "serving fleet --yes", fleet(3, independent, asked(v1alpha1.Rotation{Serving: 2, Drop: v1alpha1.RotationDrop{Serving: 1}}), signs("fleet-serving-ca", 1), lost("fleet-serving-ca-2")), 0, `{"drop":{"serving":null},"serving":3}`, "in the place of generation 2, whose key is lost: if there is a backup of Secret fleet-serving-ca-2, restore that instead"},
+		{"of servers, whose next one waits", "serving fleet --yes", fleet(3, independent, asked(v1alpha1.Rotation{Serving: 2}), signs("fleet-serving-ca", 1), trusted("fleet-serving-ca-2", 2)), 3, "", "set spec.tls.rotation.drop.serving to 1"},
+		{"of clients, whose next one is lost", "client fleet --yes", fleet(3, independent, asked(v1alpha1.Rotation{Client: 2, Drop: v1alpha1.RotationDrop{Client: 1}}), signs("fleet-client-ca", 1), lost("fleet-client-ca-2")), 0, `{"client":3}`, "set spec.tls.rotation.drop.client to 2"},
 		{"of etcd", "etcd fleet --yes", fleet(3), 0, `{"etcd":2}`, "replaced, one at a time, by such as trust both CAs"},
 		{"of etcd, Independent", "etcd --yes", fleet(3, independent, asked(v1alpha1.Rotation{Etcd: 3}), signs("fleet-etcd-ca-3", 3)), 0, `{"etcd":4}`, "Clients notice nothing"},
 		{"of etcd with a single member", "etcd fleet --yes", fleet(1), 0, `{"etcd":2}`, "the registry is not available for some seconds, twice"},
