@@ -2,12 +2,8 @@ package simulation
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"net"
 	"slices"
-	"strings"
 	"syscall"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -267,33 +263,4 @@ func (s *memberServer) Defragment(context.Context, *pb.DefragmentRequest) (*pb.D
 	}
 	e.defragmented[s.p.disk.member] = true
 	return &pb.DefragmentResponse{Header: s.header()}, nil
-}
-
-// trusted returns why a member and the operator do not trust each other, which must not happen at
-// any moment (invariant 9).
-func (w *world) trusted(p *process, m etcdclient.Member) error {
-	if m.TLS == nil || len(m.TLS.Certificates) == 0 {
-		return errors.New("remote error: tls: certificate required")
-	}
-	host, _, _ := strings.Cut(strings.TrimPrefix(m.URL, "https://"), ":")
-	shown, _ := pem.Decode(w.secret("fleet-etcd-server", "tls.crt"))
-	trusts := x509.NewCertPool()
-	trusts.AppendCertsFromPEM(p.trust)
-	for of, check := range map[string]struct {
-		der     []byte
-		options x509.VerifyOptions
-	}{
-		"the member's":   {shown.Bytes, x509.VerifyOptions{Roots: m.TLS.RootCAs, DNSName: host}},
-		"the operator's": {m.TLS.Certificates[0].Certificate[0], x509.VerifyOptions{Roots: trusts, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}},
-	} {
-		certificate, err := x509.ParseCertificate(check.der)
-		if err == nil {
-			_, err = certificate.Verify(check.options)
-		}
-		if err != nil {
-			w.broken = p.name + ": the other side does not trust " + of + " certificate: " + err.Error()
-			return err
-		}
-	}
-	return nil
 }

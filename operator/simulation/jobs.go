@@ -73,7 +73,7 @@ func (w *world) works(job, pod *stored) {
 		}
 		return strings.TrimPrefix(args[i], "--"+name+"=")
 	}
-	now, called := time.Now().UTC(), argument("name")
+	now, called := time.Now().UTC().Truncate(time.Second), argument("name")
 	report, taken := w.backups[called]
 	switch {
 	case args[0] == "save" && w.etcd.leader == 0:

@@ -45,8 +45,10 @@ type process struct {
 	mounted map[string]string
 	// trust has the CAs that a member has read at its start.
 	trust []byte
-	// chain and key are the certificate of a server.
+	// chain and key are the certificate of a server, and asks is true while it starts and asks for
+	// etcd.
 	chain, key []byte
+	asks       bool
 
 	server  *grpc.Server
 	accepts *bufconn.Listener
@@ -103,7 +105,7 @@ func (w *world) runPods() {
 			}
 			continue
 		case p == nil && w.chance(70):
-			p = &process{w: w, name: pod.name, address: fmt.Sprintf("10.0.%s", strings.TrimPrefix(uid, "uid-")), version: imageVersion(pod), fetches: fetches(pod)}
+			p = &process{w: w, name: pod.name, address: fmt.Sprintf("10.%d.%s", w.outages, strings.TrimPrefix(uid, "uid-")), version: imageVersion(pod), fetches: fetches(pod)}
 			w.pods[uid] = p
 		case p == nil:
 			continue
@@ -111,7 +113,7 @@ func (w *world) runPods() {
 		if component(pod) == "etcd" {
 			w.runMember(pod, p)
 		} else if component(pod) == "server" {
-			w.runServer(p)
+			w.runServer(pod, p)
 		}
 		w.report(pod, p)
 	}
@@ -167,16 +169,6 @@ func (w *world) secret(name, value string) []byte {
 	return decoded(found, value)
 }
 
-// runServer starts a server once there is what it mounts.
-func (w *world) runServer(p *process) {
-	if serving := w.secret("fleet-serving", "tls.crt"); serving != nil && w.secret("fleet-etcd-client", "tls.crt") != nil && (p.chain == nil || w.chance(20)) {
-		p.chain, p.key = serving, w.secret("fleet-serving", "tls.key")
-		if !p.runs && !w.nameless { // it does not find etcd
-			p.runs, p.started = true, time.Now()
-		}
-	}
-}
-
 // report has kubelet report how a pod is.
 func (w *world) report(pod *stored, p *process) {
 	name := component(pod)
@@ -185,7 +177,7 @@ func (w *world) report(pod *stored, p *process) {
 	}
 	state := map[string]any{"waiting": map[string]any{"reason": "ContainerCreating"}}
 	phase := "Pending"
-	if p.runs {
+	if p.runs || p.asks {
 		state, phase = map[string]any{"running": map[string]any{"startedAt": p.started.UTC().Format(time.RFC3339)}}, "Running"
 	} else if p.ended != 0 {
 		state, phase = map[string]any{"terminated": map[string]any{"exitCode": p.ended, "reason": "Error", "message": p.said}}, "Running"

@@ -82,6 +82,18 @@ func drawn(cells []cell, seed uint64) (out []cell) {
 
 // live lives the life of a cell.
 func (c cell) live(w *world) {
+	c.entered(w)
+	w.note("and now %s", c.accident.name)
+	if over := c.happens(w); over != nil {
+		w.pass(away)
+		w.note("that is over")
+		over()
+	}
+	c.completes(w)
+}
+
+// entered begins the undertaking, and has it enter the phase of the cell.
+func (c cell) entered(w *world) {
 	w.version = cmp.Or(c.from, w.version)
 	if c.independent {
 		w.mode = string(operatorv1alpha1.ModeIndependent)
@@ -94,12 +106,11 @@ func (c cell) live(w *world) {
 	}
 	c.begins(w)
 	c.enters(w)
-	w.note("and now %s", c.accident.name)
-	if over := c.happens(w); over != nil {
-		w.pass(away)
-		w.note("that is over")
-		over()
-	}
+}
+
+// completes expects that what was begun becomes complete.
+func (c cell) completes(w *world) {
+	w.t.Helper()
 	for end := time.Now().Add(most); !c.complete(w); w.step() {
 		w.decides()
 		if time.Now().After(end) {

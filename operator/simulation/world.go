@@ -63,8 +63,9 @@ type world struct {
 	silent time.Time
 	// broken is what was found to be wrong where a test can't fail.
 	broken string
-	// nameless is true while DNS answers nothing.
+	// nameless is true while DNS answers nothing, and outages is how often the power was cut.
 	nameless bool
+	outages  int
 	// trace is all that happened, written counts the operator's writes, and changed those that
 	// changed something other than a status.
 	trace            []string
