@@ -44,7 +44,6 @@ func (o *Options) storage(config *genericserver.Config) error {
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
 	}
-	config.ReadyzChecks = append(config.ReadyzChecks, etcdReached(config.ReadyzChecks, storage.Transport))
 	config.RESTOptionsGetter = bundle.Getter(remainder.Getter(retry.Getter(lock.Getter(watchcache.Getter(config.RESTOptionsGetter, o.Recommended.Etcd)))))
 	return nil
 }
