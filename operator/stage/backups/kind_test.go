@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -77,5 +78,21 @@ func TestWithoutReadableBackups(t *testing.T) {
 	host.Live = unlisted{err: &meta.NoKindMatchError{}}
 	if all, err := kind.Settle(t.Context(), host, client.ObjectKeyFromObject(s.Registry), "it is gone"); err != nil || all != nil {
 		t.Errorf("a deletion is held: %v, %v", all, err)
+	}
+}
+
+// TestCorrectedBackup has a backup that could not be decoded, and can be now, say so no longer.
+func TestCorrectedBackup(t *testing.T) {
+	mine := asked("mine")
+	other := metav1.Condition{Type: "Other", Status: metav1.ConditionTrue, Reason: "Kept", LastTransitionTime: metav1.Now()}
+	mine.Status.Conditions = []metav1.Condition{other, {Type: operatorv1alpha1.BackupConditionDecodable, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUndecodable, LastTransitionTime: metav1.Now()}}
+	w := newBackupWorld(t, mine)
+	w.reconcile()
+	stored := &operatorv1alpha1.ClusterRegistryBackup{}
+	if err := w.raw.Get(t.Context(), client.ObjectKeyFromObject(mine), stored); err != nil {
+		t.Fatal(err)
+	}
+	if meta.FindStatusCondition(stored.Status.Conditions, operatorv1alpha1.BackupConditionDecodable) != nil || meta.FindStatusCondition(stored.Status.Conditions, "Other") == nil {
+		t.Errorf("it says %+v", stored.Status.Conditions)
 	}
 }
