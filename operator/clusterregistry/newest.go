@@ -2,7 +2,6 @@ package clusterregistry
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -40,20 +39,12 @@ func (r *Reconciler) remember(ctx context.Context, name string, revision int64) 
 	if err := informers.Read(ctx, r.Live, client.ObjectKey{Namespace: namespace, Name: name}, registry); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if registry.Spec.Paused || registry.DeletionTimestamp != nil || registry.Spec.Etcd.External != nil {
+	if registry.Spec.Paused || registry.DeletionTimestamp != nil {
 		return nil
 	}
 	objects := &operand.Objects{HostCluster: r.HostCluster, Registry: registry, Before: *registry.Status.DeepCopy(), Now: time.Now()}
-	store := identity.Read(ctx, objects)
-	if store.Err != nil || store.Record == nil {
-		return store.Err
+	if registry.Spec.Etcd.External != nil {
+		return identity.RememberExternal(ctx, objects, revision)
 	}
-	record, isNew := store.Record.Remember(revision, objects.Now)
-	if !isNew {
-		return nil
-	}
-	if err := store.Write(ctx, record); err != nil {
-		return fmt.Errorf("record etcd's newest revision: %w", err)
-	}
-	return nil
+	return identity.Read(ctx, objects).Remember(ctx, revision)
 }

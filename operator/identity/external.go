@@ -1,10 +1,15 @@
 package identity
 
 import (
+	"context"
+	"fmt"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operand"
 )
 
 // External returns what is recorded of an external etcd, which is in the status: of what others
@@ -43,4 +48,19 @@ func WriteExternal(status *operatorv1alpha1.ClusterRegistryStatus, record *etcd.
 		lost.Members = append(lost.Members, member)
 	}
 	status.Recovery = lost
+}
+
+// RememberExternal records the newest revision of an external etcd, if that is news.
+func RememberExternal(ctx context.Context, objects *operand.Objects, revision int64) error {
+	before := objects.Registry.DeepCopy()
+	record, isNew := External(&before.Status).Remember(revision, objects.Now)
+	if !isNew {
+		return nil
+	}
+	after := before.DeepCopy()
+	WriteExternal(&after.Status, record, etcd.State{})
+	if err := objects.Client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("record the newest revision of an external etcd: %w", err)
+	}
+	return nil
 }

@@ -175,6 +175,21 @@ func (s *Store) create(ctx context.Context, object *unstructured.Unstructured) (
 	return created.GetResourceVersion(), nil
 }
 
+// Remember records the newest revision of etcd, if there is a record and that is news.
+func (s *Store) Remember(ctx context.Context, revision int64) error {
+	if s.Err != nil || s.Record == nil {
+		return s.Err
+	}
+	record, isNew := s.Record.Remember(revision, s.objects.Now)
+	if !isNew {
+		return nil
+	}
+	if err := s.Write(ctx, record); err != nil {
+		return fmt.Errorf("record etcd's newest revision: %w", err)
+	}
+	return nil
+}
+
 // WriteRelease records the release whose servers write, or will. It does nothing where
 // there is no record, as with an external etcd.
 func (s *Store) WriteRelease(ctx context.Context, release string) error {
