@@ -212,7 +212,7 @@ e2e-ready: load examples
 
 .PHONY: e2e-run
 e2e-run:
-	E2E_CLUSTER=$(NAME) $(STORY) $(if $(RUN),-run '$(RUN)') -skip '^Test(Cells|Bench|SecondCluster(Save|Restore))$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
+	E2E_CLUSTER=$(NAME) $(PURE) $(STORY) $(if $(RUN),-run '$(RUN)') -skip '^Test(Cells|Bench|SecondCluster(Save|Restore))$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
 
 .PHONY: e2e-cells
 e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours; E2E_CELLS="disk full/3": those; E2E_UNMEASURED=1: those that the page has not
