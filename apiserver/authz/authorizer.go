@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -95,9 +94,10 @@ func (r *RBAC) visit(who user.Info, see func(*rbacv1.ClusterRoleBinding, *rbacv1
 	if err != nil {
 		return err
 	}
+	asked := subjectOf(who)
 	var lost []error
 	for _, binding := range bindings {
-		if !slices.ContainsFunc(binding.Subjects, func(s rbacv1.Subject) bool { return appliesTo(s, who) }) {
+		if !asked.isOneOf(binding.Subjects) {
 			continue
 		}
 		role, err := r.Roles.Get(binding.RoleRef.Name)

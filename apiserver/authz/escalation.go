@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
 // ConfirmRole returns nil when the caller may write a ClusterRole with these
@@ -61,27 +60,22 @@ func (r *RBAC) confirmHeld(ctx context.Context, rules []rbacv1.PolicyRule, verb 
 		return errors.New("the request has no user")
 	}
 	held, err := r.Rules(who)
-	covered, missing := validation.Covers(held, rules)
-	if covered {
+	if tooMuch := tooMuch(held, rules); tooMuch != nil {
+		return fmt.Errorf("user %q (groups %q) can't grant permissions that can't be compared with theirs: %w; split the role, use \"*\" for all values of a list, or ask someone who has the verb %q on the ClusterRole",
+			who.GetName(), who.GetGroups(), tooMuch, verb)
+	}
+	lacks := missing(held, rules, mostNamed+1)
+	if len(lacks) == 0 {
 		return nil
 	}
 	var texts []string
-	for _, rule := range missing {
-		texts = append(texts, describe(rule))
+	for _, permission := range lacks[:min(len(lacks), mostNamed)] {
+		texts = append(texts, permission.String())
 	}
 	slices.Sort(texts)
+	if len(lacks) > mostNamed {
+		texts = append(texts, "and others")
+	}
 	return errors.Join(fmt.Errorf("user %q (groups %q) can't grant permissions that they do not have: %s; ask someone who has them, or who has the verb %q on the ClusterRole",
-		who.GetName(), who.GetGroups(), strings.Join(slices.Compact(texts), ", "), verb), err)
-}
-
-func describe(rule rbacv1.PolicyRule) string {
-	verbs := strings.Join(rule.Verbs, ",")
-	if len(rule.NonResourceURLs) > 0 {
-		return fmt.Sprintf("%s on path %s", verbs, strings.Join(rule.NonResourceURLs, ","))
-	}
-	text := fmt.Sprintf("%s on %s in API group %q", verbs, strings.Join(rule.Resources, ","), strings.Join(rule.APIGroups, ","))
-	if len(rule.ResourceNames) > 0 {
-		text += fmt.Sprintf(" named %s", strings.Join(rule.ResourceNames, ","))
-	}
-	return text
+		who.GetName(), who.GetGroups(), strings.Join(texts, ", "), verb), err)
 }

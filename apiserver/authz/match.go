@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -47,15 +48,28 @@ func matchesPath(list []string, path string) bool {
 	})
 }
 
-// appliesTo reports whether a binding's subject is the user or one of their groups.
-func appliesTo(subject rbacv1.Subject, who user.Info) bool {
-	switch subject.Kind {
-	case rbacv1.UserKind:
-		return who.GetName() == subject.Name
-	case rbacv1.GroupKind:
-		return slices.Contains(who.GetGroups(), subject.Name)
-	case rbacv1.ServiceAccountKind:
-		return subject.Namespace != "" && serviceaccount.MatchesUsername(subject.Namespace, subject.Name, who.GetName())
-	}
-	return false
+// subject is a user as the subjects of bindings name them. A review may ask about someone with as
+// many groups as a body has room for, and a binding may have as many subjects.
+type subject struct {
+	name   string
+	groups sets.Set[string]
+}
+
+func subjectOf(who user.Info) subject {
+	return subject{who.GetName(), sets.New(who.GetGroups()...)}
+}
+
+// isOneOf reports whether a binding's subjects have the user or one of their groups.
+func (s *subject) isOneOf(subjects []rbacv1.Subject) bool {
+	return slices.ContainsFunc(subjects, func(of rbacv1.Subject) bool {
+		switch of.Kind {
+		case rbacv1.UserKind:
+			return s.name == of.Name
+		case rbacv1.GroupKind:
+			return s.groups.Has(of.Name)
+		case rbacv1.ServiceAccountKind:
+			return of.Namespace != "" && serviceaccount.MatchesUsername(of.Namespace, of.Name, s.name)
+		}
+		return false
+	})
 }
