@@ -134,6 +134,7 @@ func (c *Config) Complete() CompletedConfig {
 	refuseApply(&c.generic.Config)
 	boundWatches(&c.generic.Config)
 	boundBodies(&c.generic.Config)
+	boundSelectors(&c.generic.Config)
 	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.guarded, c.visible, c.extend}}
 }
 
