@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/features"
 
 	"github.com/clusterregistry/operator/apiserver/body"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
@@ -165,34 +167,43 @@ func inProtobuf(spec string) string {
 // takes more memory or time than the body is worth.
 func FuzzBodies(f *testing.F) {
 	unit := unitOfTime(f)
-	d := newDesk(f, cluster.GuardedFieldsOff)
-	d.says = map[string]review{"endpoints": {decision: authorizer.DecisionAllow}, "identity": {decision: authorizer.DecisionAllow}}
-	if code, answer, _ := d.send(http.MethodPost, "v1beta1/clusters", plain, full()); code != http.StatusCreated {
-		f.Fatalf("%d %s", code, answer)
-	}
-	if code, answer, _ := d.send(http.MethodPost, "v1beta1/clustersets", plain, `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"ClusterSet","metadata":{"name":"some"}}`); code != http.StatusCreated {
-		f.Fatalf("%d %s", code, answer)
+	gate(f, features.CBORServingAndStorage, true)
+	kept := newMemory()
+	d := newDeskOn(f, cluster.GuardedFieldsOff, kept, serveGrants(f))
+	d.stored, d.says = kept, map[string]review{"endpoints": {decision: authorizer.DecisionAllow}, "identity": {decision: authorizer.DecisionAllow}}
+	for path, content := range map[string]string{
+		"v1beta1/clusters":    full(),
+		"v1beta1/clustersets": `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"ClusterSet","metadata":{"name":"some"}}`,
+		rolesPath:             `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"some"},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["x"]}]}`,
+		bindingsPath:          `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"some"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"small"}}`,
+	} {
+		if code, answer, _ := d.send(http.MethodPost, path, plain, content); code != http.StatusCreated {
+			f.Fatalf("%d %s", code, answer)
+		}
 	}
 	stored := maps.Clone(d.stored.objects)
-	var all [][]byte
-	for _, content := range bodies() {
-		all = append(all, []byte(content))
-	}
+	contents := bodies()
 	for write := range writes {
 		for _, content := range tooMany() {
 			f.Add(uint8(write), []byte(content))
 		}
-		for i, content := range all {
+		for i, content := range contents {
 			// Each short body meets each write. Of the others one in eight does: among them is
 			// what takes most, a patch that makes of a cluster of v1alpha1 one of v1beta1.
 			if len(content) < 1<<15 || (i+write)%8 == 4 {
-				f.Add(uint8(write), content)
+				f.Add(uint8(write), []byte(content))
 			}
 		}
 	}
+	for i := range otherWrites {
+		for _, content := range granting(f) {
+			f.Add(uint8(len(writes)+i), []byte(content))
+		}
+	}
+	all := slices.Concat(writes, otherWrites)
 	f.Fuzz(func(t *testing.T, write uint8, content []byte) {
 		d.t, d.stored.objects = t, maps.Clone(stored)
-		request := writes[int(write)%len(writes)]
+		request := all[int(write)%len(all)]
 		allocated, took := cost(func() {
 			if code, answer, _ := d.send(request.method, request.path, request.kind, string(content)); code >= http.StatusInternalServerError || len(answer) > 1<<20+len(content) {
 				t.Errorf("%s %s (%s) with %d bytes answers %d with %d bytes: %.300s to %.120s", request.method, request.path, request.kind, len(content), code, len(answer), answer, content)

@@ -141,10 +141,14 @@ func (d *desk) Validate(context.Context, admission.Attributes, admission.ObjectI
 	return d.refuse
 }
 
-// send makes a request, and returns what was answered, with the warnings.
+// send makes a request, and returns what was answered, with the warnings. A path that is not whole
+// is one of the registry's own API group.
 func (d *desk) send(method, path, kind, body string) (code int, content string, warnings []string) {
 	d.t.Helper()
-	request := httptest.NewRequestWithContext(d.t.Context(), method, "/apis/clusterregistry.k8s.io/"+path, strings.NewReader(body))
+	if !strings.HasPrefix(path, "/") {
+		path = "/apis/clusterregistry.k8s.io/" + path
+	}
+	request := httptest.NewRequestWithContext(d.t.Context(), method, path, strings.NewReader(body))
 	request.Header.Set("Content-Type", kind)
 	request.Header.Set("Accept", "application/json")
 	recorder := httptest.NewRecorder()

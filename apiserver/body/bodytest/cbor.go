@@ -12,7 +12,7 @@ import (
 const self = "\xd9\xd9\xf7"
 
 // CBOR returns JSON as Kubernetes' clients send it in CBOR.
-func CBOR(t *testing.T, text string) string {
+func CBOR(t testing.TB, text string) string {
 	t.Helper()
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {

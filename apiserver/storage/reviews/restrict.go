@@ -13,6 +13,10 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
+// mostFaults is how many requirements that can't be used are named: a text for each of them is
+// many times as long as the body.
+const mostFaults = 16
+
 // restrict makes the question about what the review selects. Without that it
 // would be about all objects, and whoever may list some would hear no.
 //
@@ -60,7 +64,7 @@ func selectFields(s *authorizationv1.FieldSelectorAttributes) (fields.Requiremen
 		}
 		out = append(out, fields.Requirement{Field: r.Key, Operator: operator, Value: r.Values[0]})
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(errs[:min(len(errs), mostFaults)]...)
 }
 
 func selectLabels(s *authorizationv1.LabelSelectorAttributes) (labels.Requirements, error) {
@@ -82,5 +86,5 @@ func selectLabels(s *authorizationv1.LabelSelectorAttributes) (labels.Requiremen
 		requirements, _ := one.Requirements()
 		out = append(out, requirements...)
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(errs[:min(len(errs), mostFaults)]...)
 }
