@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/clusterregistry/operator/internal/pages/pagestest"
 )
 
 // reading returns a Diagnoser that reads the given objects, or fails with an error.
@@ -32,7 +34,7 @@ func reading(t *testing.T, fails error, objects ...client.Object) Diagnoser {
 		WithIndex(&corev1.Event{}, "involvedObject.uid", field(func(e *corev1.Event) string { return string(e.InvolvedObject.UID) })).
 		WithIndex(&corev1.Event{}, "type", field(func(e *corev1.Event) string { return e.Type })).Build()
 	if fails == nil {
-		return Diagnoser{Live: c, Client: c}
+		return Diagnoser{Live: pagestest.Reader(t, c), Client: c}
 	}
 	broken := interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {

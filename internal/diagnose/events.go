@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/clusterregistry/operator/internal/pages"
 )
 
 // mostEvents bounds how many events are read of one object: anyone in a namespace may
@@ -19,23 +21,24 @@ const mostEvents = 100
 // when there is none or events can't be read. Much of what blocks a pod is in events
 // alone.
 func (d Diagnoser) lastWarning(ctx context.Context, namespace string, uid types.UID) string {
-	list := &corev1.EventList{}
-	err := d.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(mostEvents), client.MatchingFieldsSelector{
+	var message string
+	var latest *metav1.Time
+	seen := 0
+	err := pages.Each(ctx, d.Live, &corev1.EventList{}, func(page *corev1.EventList) bool {
+		for i := range page.Items {
+			if at := lastObserved(&page.Items[i]); latest == nil || latest.Before(at) {
+				latest, message = at.DeepCopy(), lastLines(page.Items[i].Message)
+			}
+		}
+		seen += len(page.Items)
+		return seen < mostEvents
+	}, client.InNamespace(namespace), client.MatchingFieldsSelector{
 		Selector: fields.Set{"involvedObject.uid": string(uid), "type": corev1.EventTypeWarning}.AsSelector()})
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Events can't be read that may explain what is wrong")
 		return ""
 	}
-	var latest *corev1.Event
-	for i := range list.Items {
-		if latest == nil || lastObserved(latest).Before(lastObserved(&list.Items[i])) {
-			latest = &list.Items[i]
-		}
-	}
-	if latest == nil {
-		return ""
-	}
-	return lastLines(latest.Message)
+	return message
 }
 
 // lastObserved returns when an event occurred last. Which field has it depends on the

@@ -14,6 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -49,7 +50,12 @@ func mounted(ctx context.Context, p pass.Pass) ([]operatorv1alpha1.ObjectReferen
 	if err := p.Live.Get(ctx, p.Key(contract.ServerSuffix), deployment); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	used, err := podSpecs(ctx, p, deployment)
+	used := map[operatorv1alpha1.ObjectReference]bool{}
+	err := eachPodSpec(ctx, p, deployment, func(pod corev1.PodSpec) {
+		for _, reference := range former {
+			used[reference] = used[reference] || mounts(pod, reference)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +69,7 @@ func mounted(ctx context.Context, p pass.Pass) ([]operatorv1alpha1.ObjectReferen
 		if rolling && ofServers(p, reference) {
 			return false
 		}
-		return !slices.ContainsFunc(used, func(pod corev1.PodSpec) bool { return mounts(pod, reference) })
+		return !used[reference]
 	}), nil
 }
 
@@ -105,32 +111,36 @@ func mounts(pod corev1.PodSpec, reference operatorv1alpha1.ObjectReference) bool
 	})
 }
 
-// podSpecs returns the specs of all pods of the registry that have not ended, and those of
+// eachPodSpec visits the specs of all pods of the registry that have not ended, and those of
 // which pods are made now: of servers, of members, and of Jobs, which try again. Not from the
 // cache, which has no volumes.
-func podSpecs(ctx context.Context, p pass.Pass, deployment *appsv1.Deployment) ([]corev1.PodSpec, error) {
-	pods, jobs, set := &corev1.PodList{}, &batchv1.JobList{}, &appsv1.StatefulSet{}
+func eachPodSpec(ctx context.Context, p pass.Pass, deployment *appsv1.Deployment, visit func(corev1.PodSpec)) error {
+	set := &appsv1.StatefulSet{}
 	ours := []client.ListOption{client.InNamespace(p.Registry.Namespace), client.MatchingLabels{
 		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: p.Registry.Name}}
-	for _, list := range []client.ObjectList{pods, jobs} {
-		if err := p.Live.List(ctx, list, ours...); err != nil {
-			return nil, err
-		}
-	}
 	if err := p.Live.Get(ctx, p.Key(contract.EtcdSuffix), set); client.IgnoreNotFound(err) != nil {
-		return nil, err
+		return err
 	}
-	out := []corev1.PodSpec{deployment.Spec.Template.Spec, set.Spec.Template.Spec}
-	// One that was evicted stays for long, and never starts again.
-	for _, pod := range operand.Running(pods.Items) {
-		out = append(out, pod.Spec)
-	}
-	for i := range jobs.Items {
-		if !finished(&jobs.Items[i]) {
-			out = append(out, jobs.Items[i].Spec.Template.Spec)
+	visit(deployment.Spec.Template.Spec)
+	visit(set.Spec.Template.Spec)
+	err := pages.Each(ctx, p.Live, &corev1.PodList{}, func(page *corev1.PodList) bool {
+		// One that was evicted stays for long, and never starts again.
+		for _, pod := range operand.Running(page.Items) {
+			visit(pod.Spec)
 		}
+		return true
+	}, ours...)
+	if err != nil {
+		return err
 	}
-	return out, nil
+	return pages.Each(ctx, p.Live, &batchv1.JobList{}, func(page *batchv1.JobList) bool {
+		for i := range page.Items {
+			if !finished(&page.Items[i]) {
+				visit(page.Items[i].Spec.Template.Spec)
+			}
+		}
+		return true
+	}, ours...)
 }
 
 // finished reports whether a Job makes no more pods.

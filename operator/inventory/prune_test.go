@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -59,6 +61,13 @@ func TestMounted(t *testing.T) {
 	}
 	deployment.Spec.Template.Spec.Volumes = append(deployment.Spec.Template.Spec.Volumes, corev1.Volume{Name: "audit", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleet-audit-2"}}})
 	s.HostCluster = operandtest.Host(t, &corev1.Pod{ObjectMeta: meta, Spec: spec("fleet-etcd-trust-1")}, set, deployment)
+	for i := range pages.Size { // of others, with the same labels, which are listed before
+		other := &corev1.Pod{ObjectMeta: *meta.DeepCopy()}
+		other.Name = fmt.Sprintf("a-%d", i)
+		if err := s.Client.Create(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+	}
 	mounted, err := mounted(t.Context(), s.Pass)
 	var names []string
 	for _, reference := range mounted {

@@ -18,17 +18,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
-// Nodes returns the nodes of the host cluster, and false when the operator may not read them.
+// atOnce is how many nodes are read at once, which no one but administrators and kubelets writes.
+const atOnce = 500
+
+// Nodes returns the nodes of the host cluster, with what tells whether members may run there, and
+// false when the operator may not read them.
 func Nodes(ctx context.Context, reader client.Reader) (nodes []corev1.Node, known bool, err error) {
-	list := &corev1.NodeList{}
-	err = reader.List(ctx, list)
-	if apierrors.IsForbidden(err) {
+	err = pages.Each(ctx, reader, &corev1.NodeList{}, func(page *corev1.NodeList) bool {
+		for i := range page.Items {
+			nodes = append(nodes, onlyPlace(&page.Items[i]))
+		}
+		return true
+	}, client.Limit(atOnce))
+	switch {
+	case apierrors.IsForbidden(err):
 		return nil, false, nil
+	case err != nil:
+		return nil, false, err
 	}
-	return list.Items, err == nil, err
+	return nodes, true, nil
+}
+
+// onlyPlace leaves of a node what is read of it: the rest, such as its images, is most of it.
+func onlyPlace(node *corev1.Node) corev1.Node {
+	out := corev1.Node{Spec: corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable}, Status: corev1.NodeStatus{Conditions: node.Status.Conditions}}
+	out.Name, out.Labels, out.DeletionTimestamp = node.Name, node.Labels, node.DeletionTimestamp
+	return out
 }
 
 // lifecycle begins the taints that come and go with the state of a node.

@@ -10,11 +10,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/inventory"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/membership"
@@ -139,25 +141,36 @@ func (r Removal) groupServed(ctx context.Context, registration []operatorv1alpha
 	return false, nil
 }
 
-// atOnceRead bounds how many claims are read at once: anyone in a namespace may make
-// many.
-const atOnceRead = 100
+// atOnceDeleted is about how many claims are deleted in one reconcile: anyone in a namespace may
+// make many.
+const atOnceDeleted = 100
 
 // deleteClaims deletes etcd's volumes, and waits until there is none.
 func (r Removal) deleteClaims(ctx context.Context) (string, error) {
-	claims := &corev1.PersistentVolumeClaimList{}
-	err := r.Live.List(ctx, claims, client.InNamespace(r.Registry.Namespace), client.Limit(atOnceRead), client.MatchingLabels{
-		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: r.Registry.Name})
-	if err != nil {
-		return "", fmt.Errorf("list the claims of etcd: %w", err)
-	}
-	for i := range claims.Items {
-		if err := r.Client.Delete(ctx, &claims.Items[i]); client.IgnoreNotFound(err) != nil {
-			return "", fmt.Errorf("delete PersistentVolumeClaim %s: %w", claims.Items[i].Name, err)
+	claims := &metav1.PartialObjectMetadataList{}
+	claims.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaimList"))
+	var names []string
+	var failed error
+	err := pages.Each(ctx, r.Live, claims, func(page *metav1.PartialObjectMetadataList) bool {
+		for i := range page.Items {
+			claim := &corev1.PersistentVolumeClaim{}
+			claim.Namespace, claim.Name = page.Items[i].Namespace, page.Items[i].Name
+			names = append(names, claim.Name)
+			if err := r.Client.Delete(ctx, claim); client.IgnoreNotFound(err) != nil {
+				failed = fmt.Errorf("delete PersistentVolumeClaim %s: %w", claim.Name, err)
+				return false
+			}
 		}
-	}
-	if len(claims.Items) > 0 {
-		return fmt.Sprintf("waiting for PersistentVolumeClaim %s to be deleted", claims.Items[0].Name), nil
+		return len(names) < atOnceDeleted
+	}, client.InNamespace(r.Registry.Namespace), client.MatchingLabels{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: r.Registry.Name})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("list the claims of etcd: %w", err)
+	case failed != nil:
+		return "", failed
+	case len(names) > 0:
+		return fmt.Sprintf("waiting for PersistentVolumeClaim %s to be deleted", names[0]), nil
 	}
 	return "", nil
 }

@@ -1,6 +1,7 @@
 package removal
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -8,10 +9,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/pass/passtest"
 )
+
+// TestDeleteClaims deletes all claims of the registry, those beyond a page among them, and no other
+// one, and waits until none is left.
+func TestDeleteClaims(t *testing.T) {
+	s := passtest.New(t, "{spec: {deletionPolicy: Delete, etcd: {replicas: 1}}}")
+	other := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "other"}}
+	claims := []client.Object{other}
+	for i := range pages.Size + 1 {
+		claims = append(claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("data-%02d", i), Labels: map[string]string{
+			operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet"}}})
+	}
+	s.HostCluster = operandtest.Host(t, claims...)
+	for _, want := range []string{"waiting for PersistentVolumeClaim data-00 to be deleted", ""} {
+		if got, err := (Removal{Pass: s.Pass, Data: true}).deleteClaims(t.Context()); got != want || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	if err := s.Live.Get(t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
+		t.Errorf("the claim of another one: %v", err)
+	}
+}
 
 // TestReleaseVolumes gives old volumes of replaced members their reclaim policy back when the
 // data goes with the registry, and only then.

@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages/pagestest"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
@@ -74,7 +75,7 @@ func Host(t *testing.T, objects ...client.Object) operand.HostCluster {
 		t.Fatal(err)
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&operatorv1alpha1.ClusterRegistry{}, &operatorv1alpha1.ClusterRegistryBackup{}, &certmanagerv1.Certificate{}).WithObjects(objects...).Build()
-	return operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(20)}
+	return operand.HostCluster{Client: c, Live: pagestest.Reader(t, c), Applier: apply.New(c, c), Events: events.NewFakeRecorder(20)}
 }
 
 // Rendered returns an object of which only the kind and the name matter.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/backup"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/keyring"
@@ -162,19 +163,18 @@ func (d Drive) withoutKeys(ctx context.Context) (string, error) {
 	if rendered := d.Keys.Render(); rendered != nil {
 		digest = rendered.Digest
 	}
-	pods := &corev1.PodList{}
-	err := d.Live.List(ctx, pods, client.InNamespace(d.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: d.Registry.Name, operatorv1alpha1.LabelComponent: operand.ComponentServer})
+	missing := "there are no servers"
+	err := pages.Each(ctx, d.Live, &corev1.PodList{}, func(page *corev1.PodList) bool {
+		for _, pod := range operand.Running(page.Items) {
+			if missing = ""; pod.Annotations[operatorv1alpha1.AnnotationEncryption] != digest {
+				missing = fmt.Sprintf("pod %s still has the keys of before", pod.Name)
+				return false
+			}
+		}
+		return true
+	}, client.InNamespace(d.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: d.Registry.Name, operatorv1alpha1.LabelComponent: operand.ComponentServer})
 	if err != nil {
 		return "", err
 	}
-	running := operand.Running(pods.Items)
-	for i := range running {
-		if running[i].Annotations[operatorv1alpha1.AnnotationEncryption] != digest {
-			return fmt.Sprintf("pod %s still has the keys of before", running[i].Name), nil
-		}
-	}
-	if len(running) == 0 {
-		return "there are no servers", nil
-	}
-	return "", nil
+	return missing, nil
 }

@@ -1,6 +1,7 @@
 package keychange
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -161,6 +163,10 @@ func TestWithoutKeys(t *testing.T) {
 		p.DeletionTimestamp, p.Finalizers = new(metav1.Now()), []string{"kubelet/here"}
 	}
 	ended := func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+	last := []client.Object{pod("y", "b")}
+	for i := range pages.Size {
+		last = append(last, pod(fmt.Sprintf("x-%d", i), a.Digest()))
+	}
 	for _, test := range []struct {
 		reason string
 		inUse  encryption.Keys
@@ -172,6 +178,7 @@ func TestWithoutKeys(t *testing.T) {
 		{"one has none", a, []client.Object{pod("x", a.Digest()), pod("y", "")}, "pod y still has the keys of before"},
 		{"one that ends has others", a, []client.Object{pod("x", a.Digest()), pod("y", "b", terminating)}, "pod y still has the keys of before"},
 		{"one that has ended had others", a, []client.Object{pod("x", a.Digest()), pod("y", "b", ended)}, ""},
+		{"the last of many has others", a, last, "pod y still has the keys of before"},
 		{"there is none", a, nil, "there are no servers"},
 	} {
 		s := encrypting(t, test.inUse, nil, test.pods...)

@@ -12,6 +12,7 @@ package recovery
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +22,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -115,21 +117,30 @@ func (r *Recovery) stopped(ctx context.Context) verdict.Verdict {
 		return v
 	}
 	runs := set.Name != "" && (set.Status.ObservedGeneration < set.Generation || set.Status.Replicas > 0) || deployment.Name != "" && (deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0 || deployment.Status.ObservedGeneration < deployment.Generation || deployment.Status.Replicas > 0)
-	pods := &corev1.PodList{}
-	if err := r.Live.List(ctx, pods, client.InNamespace(r.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: r.Registry.Name}); err != nil {
-		return verdict.Failed(err)
-	}
-	for i := range pods.Items {
-		pod := &pods.Items[i]
-		ended := (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded) && pod.DeletionTimestamp == nil // by the word of its kubelet
-		if component := pod.Labels[operatorv1alpha1.LabelComponent]; !ended && (component == operand.ComponentEtcd || component == operand.ComponentServer) {
-			return r.terminates(pod)
+	var left *corev1.Pod
+	err := pages.Each(ctx, r.Live, &corev1.PodList{}, func(page *corev1.PodList) bool {
+		if i := slices.IndexFunc(page.Items, mayRun); i >= 0 {
+			left = &page.Items[i]
 		}
-	}
-	if runs {
+		return left == nil
+	}, client.InNamespace(r.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: r.Registry.Name})
+	switch {
+	case err != nil:
+		return verdict.Failed(err)
+	case left != nil:
+		return r.terminates(left)
+	case runs:
 		return r.waiting("the servers and etcd members are being stopped")
 	}
 	return verdict.Verdict{}
+}
+
+// mayRun reports whether a pod is a server or an etcd member that has not ended for certain, by
+// the word of its kubelet.
+func mayRun(pod corev1.Pod) bool {
+	ended := (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded) && pod.DeletionTimestamp == nil
+	component := pod.Labels[operatorv1alpha1.LabelComponent]
+	return !ended && (component == operand.ComponentEtcd || component == operand.ComponentServer)
 }
 
 // hangs is how long after its grace period a pod is taken for one whose node is gone.

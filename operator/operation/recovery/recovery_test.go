@@ -20,6 +20,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/pages"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
@@ -101,6 +102,13 @@ func again(t *testing.T, o *operand.Objects, state etcd.State) *Recovery {
 func TestStopsFirst(t *testing.T) {
 	o, store := lostRegistry(t)
 	approved(t, o, store, "fleet-etcd-2")
+	for i := range pages.Size { // evicted, which stay for long, and are listed before the others
+		pod := podOf(fmt.Sprintf("a-%d", i), operand.ComponentServer)
+		pod.Status.Phase = corev1.PodFailed
+		if err := o.Client.Create(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+	}
 	step := func(says string) {
 		t.Helper()
 		v := again(t, o, etcd.State{}).Step(t.Context())
