@@ -2,6 +2,7 @@ package apiservice
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,26 +14,36 @@ import (
 )
 
 // Unregister is done when the host no longer lists versions of the API that the desired servers
-// lack: this comes before those do. Where no server is to run, that is every version.
+// lack: this comes before those do. Where no server is to run, that is every version, and as in
+// release, that nothing is changed for etcd's sake does not hold it up. One that can't be deleted
+// keeps no other one.
 func Unregister(ctx context.Context, o *operand.Objects, release string) verdict.Verdict {
-	if o.ReadOnly() {
-		return done
-	}
-	why := "a version that " + release + " does not serve"
+	readOnly, writer, why := o.ReadOnly(), o.Writer(), "a version that "+release+" does not serve"
 	if len(o.Rendered.Stages[render.StageEndpoint]) == 0 {
+		readOnly, writer = o.ReadOnlyDespite(operatorv1alpha1.ConditionEtcdReady), o.WriterDespite(operatorv1alpha1.ConditionEtcdReady)
 		why = "before all servers are stopped: without a server, deletions of namespaces in the host cluster would hang"
 	}
+	if readOnly {
+		return done
+	}
+	var left []operatorv1alpha1.ObjectReference
+	var failed []error
 	for _, reference := range o.Registry.Status.Inventory {
 		if reference.Kind != "APIService" || slices.ContainsFunc(o.Rendered.Stages[render.StageEndpoint], func(u *unstructured.Unstructured) bool { return u.GetName() == reference.Name }) {
 			continue
 		}
-		gone, err := o.Writer().Delete(ctx, reference, o.Owner())
+		gone, err := writer.Delete(ctx, reference, o.Owner())
 		if err != nil {
-			return verdict.Failed(err)
+			failed = append(failed, err)
+		} else if !gone {
+			left = append(left, reference)
 		}
-		if !gone {
-			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waiting for %s to be deleted, %s", reference, why).In(verdict.Soon).DegradedIf(true)
-		}
+	}
+	switch {
+	case len(failed) > 0:
+		return verdict.Failed(errors.Join(failed...))
+	case len(left) > 0:
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waiting for %s to be deleted, %s", operand.Names(left), why).In(verdict.Soon).DegradedIf(true)
 	}
 	return done
 }
