@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // TestReliable is about the versions that must be served: those that a client of
@@ -36,7 +37,7 @@ func TestReliable(t *testing.T) {
 	if got := s.reliable(released); len(got) > 0 {
 		t.Errorf("where the release is not known they are %s", got)
 	}
-	if got := strings.Join(known(released), " "); got != "v1alpha1 v1beta1" {
+	if got := strings.Join(version.Served(released), " "); got != "v1alpha1 v1beta1" {
 		t.Errorf("and known are %s", got)
 	}
 }

@@ -63,9 +63,7 @@ func (r *Reconciler) saveFirst(ctx context.Context, s *scope) (reconcile.Result,
 		return reconcile.Result{}, nil
 	}
 	s.savingFirst = true
-	r.run(ctx, s)
-	s.available = r.available(ctx, s)
-	return r.report(ctx, s)
+	return r.drive(ctx, s, nil)
 }
 
 // forget drops what the operator holds in memory of a registry that goes.

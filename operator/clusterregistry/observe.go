@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,49 +16,60 @@ import (
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
+	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/restoring"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
 // observe reads a registry and what decides on how it is rendered. It returns
-// nil when there is no registry.
+// nil when there is no registry, and beside an error what decides on whether the registry is
+// unregistered, if that is known.
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope, error) {
 	registry := &operatorv1alpha1.ClusterRegistry{}
 	// Not from the cache, which may be behind what was written last: inventory and
 	// history must not lose anything.
-	if err := informers.Read(ctx, r.Live, key, registry); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	unread := informers.Read(ctx, r.Live, key, registry)
+	if unread != nil {
+		if registry = apiservice.Legible(unread); registry == nil {
+			return nil, client.IgnoreNotFound(unread)
+		}
 	}
 	s := newScope(&operand.Objects{HostCluster: r.HostCluster, Registry: registry, Before: *registry.Status.DeepCopy(), Secrets: &operand.Secrets{}, Now: time.Now()})
 	operatorv1alpha1.SetDefaults(registry)
-	if err := r.readNamespace(ctx, s); err != nil {
-		return nil, err
-	}
-	host, err := r.Discovery.ServerVersion()
-	if err != nil {
-		return nil, fmt.Errorf("ask the host cluster for its version: %w", err)
-	}
-	s.HostVersion, registry.Status.HostVersion = host.GitVersion, host.GitVersion
-	if s.hostMinor, err = r.hostToRender(ctx, s); err != nil {
-		return nil, err
-	}
 	if registry.Spec.Etcd.External == nil {
 		s.Identity = identity.Read(ctx, s.Objects)
 	}
-	if s.InTheWay, err = restoring.InTheWay(ctx, s.Pass); err != nil {
-		return nil, err
-	}
+	var err error
 	if s.Authorities, err = rotation.Read(ctx, s.Pass); err != nil {
-		return nil, err
+		s.Authorities = &trust.Authorities{Err: err}
+		return s, cmp.Or(unread, err)
+	}
+	if unread != nil {
+		return s, unread
+	}
+	if err := r.readNamespace(ctx, s); err != nil {
+		return s, err
+	}
+	host, err := r.Discovery.ServerVersion()
+	if err != nil {
+		return s, fmt.Errorf("ask the host cluster for its version: %w", err)
+	}
+	s.HostVersion, registry.Status.HostVersion = host.GitVersion, host.GitVersion
+	if s.hostMinor, err = r.hostToRender(ctx, s); err != nil {
+		return s, err
+	}
+	if s.InTheWay, err = restoring.InTheWay(ctx, s.Pass); err != nil {
+		return s, err
 	}
 	if clients := s.Authorities.Clients.Bundle(); len(clients) > 0 {
 		registry.Status.ClientCABundle = clients
 	}
 	if s.addresses, err = address.Addresses(ctx, r.Client, registry); err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.Volumes, err = volumes.Read(ctx, s.Live, registry, s.Identity.Members()); err != nil {
-		return nil, err
+		return s, err
 	}
 	return s, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/stage/controller"
+	"github.com/clusterregistry/operator/operator/undecodable"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 	"github.com/clusterregistry/operator/operator/visibility"
@@ -42,7 +43,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	s, err := r.observe(ctx, request.NamespacedName)
 	if err != nil {
-		return r.unread(ctx, err)
+		return r.drive(ctx, s, err)
 	}
 	if s == nil {
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
@@ -63,7 +64,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			return reconcile.Result{}, fmt.Errorf("add the finalizer to %s: %w", s.Owner(), err)
 		}
 	}
-	r.run(ctx, s)
+	return r.drive(ctx, s, nil)
+}
+
+// drive takes a registry as far as it gets, and reports that; unread is why it could not be
+// observed. However early the reconcile ends, namespaces of the host cluster must not hang.
+func (r *Reconciler) drive(ctx context.Context, s *scope, unread error) (reconcile.Result, error) {
+	if unread == nil {
+		r.run(ctx, s)
+	}
+	v := r.left(ctx, s)
+	if unread != nil {
+		after, err := undecodable.Registry(ctx, r.HostCluster, unread, v)
+		return reconcile.Result{RequeueAfter: after}, err
+	}
 	s.available = r.available(ctx, s)
 	return r.report(ctx, s)
 }

@@ -3,7 +3,6 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -95,9 +94,29 @@ func (s *scope) withheld() verdict.Verdict {
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
-	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, MayAggregate: r.MayAggregate, Servers: s.Servers, Replaced: s.Authorities.Serving.Replaced()}
-	s.registration = stage.Run(ctx)
+	s.registration = r.registering(s).Run(ctx)
 	return s.registration.Verdict
+}
+
+// left looks after the registration of a registry whose reconcile has ended before that stage.
+func (r *Reconciler) left(ctx context.Context, s *scope) verdict.Verdict {
+	if s == nil {
+		return done
+	}
+	s.Aggregation = r.Aggregation(s.Pass)
+	if v, reached := s.found.Verdict(operatorv1alpha1.ConditionAPIServiceReady); reached {
+		return v
+	}
+	v := r.registering(s).Left(ctx, s.Pass)
+	if !v.Complete() {
+		s.found[operatorv1alpha1.ConditionAPIServiceReady] = v
+	}
+	return v
+}
+
+// registering is the stage that registers a registry, and releases it.
+func (r *Reconciler) registering(s *scope) *apiservice.Stage {
+	return &apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, MayAggregate: r.MayAggregate, Servers: s.Servers, Replaced: s.Authorities.Serving.Replaced()}
 }
 
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
@@ -142,7 +161,7 @@ func (s *scope) backUp(ctx context.Context) {
 func (r *Reconciler) available(ctx context.Context, s *scope) available.Found {
 	host, reached := s.said(operatorv1alpha1.ConditionAPIServiceReady)
 	check := available.Check{Access: r.access(s), Outages: &r.outages, Awaits: s.firstUnusable(), Verified: reached && host.Complete(),
-		Servers: s.Servers, Serving: s.Authorities.Serving.Bundle(), Versions: s.reliable(r.Releases), Known: known(r.Releases)}
+		Servers: s.Servers, Serving: s.Authorities.Serving.Bundle(), Versions: s.reliable(r.Releases), Known: version.Served(r.Releases)}
 	return check.Run(ctx)
 }
 
@@ -176,17 +195,4 @@ func (s *scope) reliable(releases []version.Release) []string {
 	}
 	running, _ := version.Find(releases, s.Registry.Status.Version)
 	return running.Serves
-}
-
-// known are the versions of the API that any release serves.
-func known(releases []version.Release) []string {
-	var out []string
-	for _, release := range releases {
-		for _, served := range release.Serves {
-			if !slices.Contains(out, served) {
-				out = append(out, served)
-			}
-		}
-	}
-	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -69,6 +70,13 @@ func (o *Objects) Pods(ctx context.Context, component string) ([]corev1.Pod, err
 func Running(pods []corev1.Pod) []corev1.Pod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	})
+}
+
+// Ready returns the pods that kubelet finds ready, at an address, and that are not terminating.
+func Ready(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		return !diagnose.Ready(&pod) || pod.DeletionTimestamp != nil || pod.Status.PodIP == ""
 	})
 }
 

@@ -91,13 +91,8 @@ func (r Removal) releaseVolumes(ctx context.Context) error {
 // registrations are the APIServices of every version that any release serves.
 func (r Removal) registrations() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
-	for _, release := range r.Releases {
-		for _, served := range release.Serves {
-			reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: served + "." + apiservice.Group}
-			if !slices.Contains(out, reference) {
-				out = append(out, reference)
-			}
-		}
+	for _, served := range version.Served(r.Releases) {
+		out = append(out, operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: served + "." + apiservice.Group})
 	}
 	return out
 }

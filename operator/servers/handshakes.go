@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/clusterregistry/operator/internal/contract"
-	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/handshake"
+	"github.com/clusterregistry/operator/operator/operand"
 )
 
 // Handshake is what a server shows to clients.
@@ -23,11 +23,9 @@ type Handshake struct {
 func (a Access) Handshakes(ctx context.Context, pods []corev1.Pod) []Handshake {
 	var out []Handshake
 	var addresses []string
-	for i := range pods {
-		if diagnose.Ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
-			out = append(out, Handshake{Pod: pods[i].Name})
-			addresses = append(addresses, net.JoinHostPort(pods[i].Status.PodIP, contract.ServerPort))
-		}
+	for _, pod := range operand.Ready(pods) {
+		out = append(out, Handshake{Pod: pod.Name})
+		addresses = append(addresses, net.JoinHostPort(pod.Status.PodIP, contract.ServerPort))
 	}
 	var all sync.WaitGroup
 	for i := range out {

@@ -14,7 +14,6 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
-	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/internal/direct"
 	"github.com/clusterregistry/operator/operator/handshake"
 	"github.com/clusterregistry/operator/operator/health"
@@ -50,10 +49,8 @@ func (a Access) AskPods(ctx context.Context, pods []corev1.Pod, name string, aut
 		return nil, err
 	}
 	var answers []Answer
-	for i := range pods {
-		if diagnose.Ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
-			answers = append(answers, Answer{Pod: pods[i].Name, Address: net.JoinHostPort(pods[i].Status.PodIP, contract.ServerPort)})
-		}
+	for _, pod := range operand.Ready(pods) {
+		answers = append(answers, Answer{Pod: pod.Name, Address: net.JoinHostPort(pod.Status.PodIP, contract.ServerPort)})
 	}
 	var all sync.WaitGroup
 	for i := range answers {

@@ -3,9 +3,12 @@
 package undecodable
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -21,7 +24,29 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// Describe sets conditions of an object that can't be decoded.
+// Registry is what becomes of a registry that could not be observed, and when to reconcile it
+// again. What it runs stays as it is; registration says what is found, or was done, of its
+// registration with the host cluster.
+func Registry(ctx context.Context, host operand.HostCluster, err error, registration verdict.Verdict) (time.Duration, error) {
+	why := &informers.UndecodableError{}
+	if !errors.As(err, &why) {
+		if !registration.Complete() {
+			err = fmt.Errorf("%w; besides, %s", err, registration.Message)
+		}
+		return 0, errors.Join(err, registration.Err)
+	}
+	conditions := []metav1.Condition{{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionFalse}, {Type: operatorv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown, Message: err.Error()}}
+	after, message := verdict.Resync, err.Error()+"; until then nothing of this registry is changed"
+	if !registration.Complete() {
+		after, message = cmp.Or(registration.After, verdict.Backstop), message+"; besides, "+registration.Message
+		conditions = append(conditions, metav1.Condition{Type: operatorv1alpha1.ConditionAPIServiceReady, Status: metav1.ConditionFalse, Reason: registration.Reason, Message: registration.Message})
+	}
+	conditions[0].Message = message
+	return after, errors.Join(registration.Err, Describe(ctx, host, why, conditions...))
+}
+
+// Describe sets conditions of an object that can't be decoded, which is their reason if they have
+// none.
 func Describe(ctx context.Context, host operand.HostCluster, why *informers.UndecodableError, conditions ...metav1.Condition) error {
 	before, after := why.Object, why.Object.DeepCopy()
 	var old, now []metav1.Condition
@@ -33,7 +58,7 @@ func Describe(ctx context.Context, host operand.HostCluster, why *informers.Unde
 	}
 	now = append(now, old...)
 	for _, condition := range conditions {
-		condition.Reason, condition.ObservedGeneration, condition.Message = operatorv1alpha1.ReasonUndecodable, before.GetGeneration(), verdict.Bounded(condition.Message)
+		condition.Reason, condition.ObservedGeneration, condition.Message = cmp.Or(condition.Reason, operatorv1alpha1.ReasonUndecodable), before.GetGeneration(), verdict.Bounded(condition.Message)
 		meta.SetStatusCondition(&now, condition)
 	}
 	if apiequality.Semantic.DeepEqual(old, now) {

@@ -1,5 +1,7 @@
 package version
 
+import "slices"
+
 // Images are the digests of the images that a registry of a release runs, each
 // that of the index of all architectures.
 type Images struct {
@@ -63,6 +65,19 @@ type Members struct {
 	// EtcdDigest and HelperDigest are those of the images of Etcd and Helper, empty where
 	// none is recorded.
 	EtcdDigest, HelperDigest string
+}
+
+// Served returns the versions of clusterregistry.k8s.io that any of the releases serves.
+func Served(releases []Release) []string {
+	var out []string
+	for _, release := range releases {
+		for _, served := range release.Serves {
+			if !slices.Contains(out, served) {
+				out = append(out, served)
+			}
+		}
+	}
+	return out
 }
 
 // own returns what the pods of etcd are made of by the release itself.

@@ -42,7 +42,7 @@ func (s *Stage) Run(ctx context.Context) Found {
 	}
 	switch {
 	case len(s.Rendered.Stages[render.StageEndpoint]) == 0:
-		return Found{Verdict: verdict.Waiting(operatorv1alpha1.ReasonWaiting, "the registry is not registered with the host cluster while all servers are stopped; it is when a server answers again")}
+		return Found{Verdict: s.stopped(ctx)}
 	case len(taken) == 0:
 		return Found{Verdict: s.register(ctx, open)}
 	case len(open) == 0:

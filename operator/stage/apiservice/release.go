@@ -2,6 +2,7 @@ package apiservice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -27,36 +29,65 @@ import (
 // may be another etcd that is back.
 func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIService) verdict.Verdict {
 	i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return silentFor(s.Now, service) >= Grace })
-	if i < 0 || s.Servers.Ready > 0 {
+	if i < 0 {
 		return done
+	}
+	if ready, err := s.ready(ctx); err != nil || ready > 0 {
+		return s.unknown(there[i], err)
 	}
 	keeps, err := s.keeps(ctx)
 	if err != nil || keeps != "" {
 		return s.kept(there[i], keeps, err)
 	}
-	if i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return service.DeletionTimestamp != nil }); i >= 0 {
-		return s.kept(there[i], fmt.Sprintf("APIService %s is deleted, and its finalizers %s keep it", there[i].Name, strings.Join(there[i].Finalizers, ", ")), nil)
-	}
 	if err := s.deleteAll(ctx, there); err != nil {
 		return s.kept(there[i], "", err)
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has been ready for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again when a server answers").In(verdict.Soon)
+	if i := slices.IndexFunc(there, terminating); i >= 0 {
+		return s.kept(there[i], fmt.Sprintf("APIService %s is deleted, and its finalizers %s keep it", there[i].Name, strings.Join(there[i].Finalizers, ", ")), nil)
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has been ready for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again %s", s.again()).In(verdict.Soon)
 }
 
-// deleteAll deletes APIServices, and says in one event which.
-func (s *Stage) deleteAll(ctx context.Context, services []*apiregistrationv1.APIService) (err error) {
+func terminating(service *apiregistrationv1.APIService) bool { return service.DeletionTimestamp != nil }
+
+// ready counts the servers that kubelet finds ready, also where their stage was not reached.
+func (s *Stage) ready(ctx context.Context) (int, error) {
+	if s.Servers.Asked {
+		return s.Servers.Ready, nil
+	}
+	pods, err := s.Pods(ctx, operand.ComponentServer)
+	return len(operand.Ready(pods)), err
+}
+
+// unknown is the verdict on a registry of which it can't be found out whether a server is ready.
+// It is done without an error.
+func (s *Stage) unknown(service *apiregistrationv1.APIService, err error) verdict.Verdict {
+	if err == nil {
+		return done
+	}
+	return s.kept(service, "", fmt.Errorf("it is not known which servers run: %w", err))
+}
+
+// deleteAll deletes APIServices, and says in one event which. One that is not deleted keeps no
+// other one.
+func (s *Stage) deleteAll(ctx context.Context, services []*apiregistrationv1.APIService) error {
 	var names []string
+	var failed []error
 	for _, service := range services {
+		if terminating(service) {
+			continue
+		}
 		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name}
-		if _, err = s.WriterDespite(operatorv1alpha1.ConditionEtcdReady).Delete(ctx, reference, s.Owner()); err != nil {
-			break
+		if _, err := s.WriterDespite(operatorv1alpha1.ConditionEtcdReady).Delete(ctx, reference, s.Owner()); err != nil {
+			failed = append(failed, err)
+			continue
 		}
 		names = append(names, service.Name)
 	}
 	if len(names) > 0 {
-		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "no server has been ready for a minute, and deletions of namespaces in the host cluster would hang: deleted APIServices %s, which are created again when a server answers", strings.Join(names, ", "))
+		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "no server has been ready for a minute, and deletions of namespaces in the host cluster would hang: deleted APIServices %s, which are created again %s", strings.Join(names, ", "), s.again())
 	}
-	return err
+	return errors.Join(failed...)
 }
 
 // kept is the verdict on a registry without a backend that can't be unregistered.
@@ -75,9 +106,9 @@ func (s *Stage) keeps(ctx context.Context) (string, error) {
 	switch {
 	case s.ReadOnlyDespite(operatorv1alpha1.ConditionEtcdReady):
 		return "nothing is changed until " + s.ReadOnlyUntil(), nil
-	case !s.Servers.Asked:
-		return "it is not known which servers run: see ServerReady", nil
-	case s.Replaced: // what is published is the only record of the CA that servers may have theirs of
+	case s.held != "":
+		return s.held, nil
+	case s.Replaced && s.Registry.DeletionTimestamp == nil: // what is published is the only record of the CA that servers may have theirs of
 		return "its serving CA is being replaced", nil
 	}
 	// A CustomResourceDefinition would be served in its place at once, with clusters of its own.
@@ -104,7 +135,10 @@ func (s *Stage) reserved(ctx context.Context, name string) (taker, error) {
 		return taker{}, fmt.Errorf("list ClusterRegistries, of which one may have registered %s: %w", name, err)
 	}
 	for i := range all.Items {
-		other := &all.Items[i]
+		other, err := s.deciding(ctx, &all.Items[i])
+		if err != nil {
+			return taker{}, fmt.Errorf("read ClusterRegistry %s/%s, which may have registered %s: %w", all.Items[i].Namespace, all.Items[i].Name, name, err)
+		}
 		if other.UID != s.Registry.UID && other.DeletionTimestamp == nil && other.Spec.Mode == operatorv1alpha1.ModeAggregated && history.Installed(other) && s.MayAggregate(other.Namespace) {
 			return taker{name: fmt.Sprintf("ClusterRegistry %s/%s", other.Namespace, other.Name), absent: true}, nil
 		}

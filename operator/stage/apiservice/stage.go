@@ -14,7 +14,7 @@ import (
 // Group is the API group that registries serve.
 const Group = v1beta1.GroupName
 
-// Stage is the stage in one reconcile. All fields but the last two are required.
+// Stage is the stage in one reconcile. All fields but Servers and Replaced are required.
 type Stage struct {
 	*operand.Objects
 	// Discovery asks the host cluster what it serves.
@@ -28,6 +28,11 @@ type Stage struct {
 	// Replaced is true while the servers may show a certificate of a CA that is published, and
 	// not in use any more.
 	Replaced bool
+
+	// left is true where the reconcile has ended before this stage, and held says what would
+	// have made it read-only by then.
+	left bool
+	held string
 }
 
 // Found is what the stage found.

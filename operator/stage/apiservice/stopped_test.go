@@ -15,15 +15,21 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 )
 
+// registered are the APIServices of both versions of the API, as an inventory has them.
+func registered() []operatorv1alpha1.ObjectReference {
+	var out []operatorv1alpha1.ObjectReference
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		out = append(out, operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: version + "." + Group})
+	}
+	return out
+}
+
 // stopping is a registry with both versions of the API in its inventory, of which the first ones
 // are not rendered any more.
 func stopping(t *testing.T, left int) *operand.Objects {
 	t.Helper()
 	o := outage(t, operandtest.InstalledAggregated, "True", time.Hour, "v1alpha1", "v1beta1")
-	o.Registry.Status.Inventory = nil
-	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		o.Registry.Status.Inventory = append(o.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: version + "." + Group})
-	}
+	o.Registry.Status.Inventory = registered()
 	o.Rendered.Stages[render.StageEndpoint] = o.Rendered.Stages[render.StageEndpoint][2-left:]
 	return o
 }
