@@ -16,6 +16,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/clusterregistry/operator/internal/pages/pagestest"
 )
 
 // treeOf returns an object as the API server has it.
@@ -90,7 +92,13 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	if kind.Group == registryGroup {
 		return r.w.reachRegistry(true)
 	}
-	return listed(list, kind, r.w.host.list(kind.GroupKind(), ""), func(object client.Object) (client.Object, error) { return object, nil }, options...)
+	if err := listed(list, kind, r.w.host.list(kind.GroupKind(), ""), func(object client.Object) (client.Object, error) { return object, nil }, options...); err != nil {
+		return err
+	}
+	if err := pagestest.Cut(list, options...); err != nil { // invariant 13
+		r.w.fails("%s", err)
+	}
+	return nil
 }
 
 func kindOfList(list client.ObjectList) (schema.GroupVersionKind, error) {
