@@ -134,7 +134,7 @@ func holdingOf(rule *rbacv1.PolicyRule) *holding {
 
 // covers reports whether the rule has a permission. One without a name is for all names.
 func (h *holding) covers(p *permission) bool {
-	if !h.verbs.HasAny(rbacv1.VerbAll, p.verb) || len(h.names) > 0 && !(p.named && h.names.Has(p.name)) {
+	if !h.verbs.HasAny(rbacv1.VerbAll, p.verb) || len(h.names) > 0 && (!p.named || !h.names.Has(p.name)) {
 		return false
 	}
 	if p.onPath {

@@ -167,7 +167,7 @@ func inProtobuf(spec string) string {
 // takes more memory or time than the body is worth.
 func FuzzBodies(f *testing.F) {
 	unit := unitOfTime(f)
-	gate(f, features.CBORServingAndStorage, true)
+	gate(f, features.CBORServingAndStorage)
 	kept := newMemory()
 	d := newDeskOn(f, cluster.GuardedFieldsOff, kept, serveGrants(f))
 	d.stored, d.says = kept, map[string]review{"endpoints": {decision: authorizer.DecisionAllow}, "identity": {decision: authorizer.DecisionAllow}}

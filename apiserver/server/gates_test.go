@@ -27,10 +27,10 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 )
 
-// gate turns a feature on or off.
-func gate(tb testing.TB, feature featuregate.Feature, on bool) {
+// gate turns a feature on.
+func gate(tb testing.TB, feature featuregate.Feature) {
 	tb.Helper()
-	featuregatetesting.SetFeatureGateDuringTest(tb, utilfeature.DefaultFeatureGate, feature, on)
+	featuregatetesting.SetFeatureGateDuringTest(tb, utilfeature.DefaultFeatureGate, feature, true)
 }
 
 // The halves of all clusters, by the hash of what a shard goes by.
@@ -44,7 +44,7 @@ func shard(of string) string { return "shardSelector=" + url.QueryEscape(of) }
 // TestShards reads and watches clusters by halves: each is in one of them, and both together are
 // all that the caller sees.
 func TestShards(t *testing.T) {
-	gate(t, features.ShardedListAndWatch, true)
+	gate(t, features.ShardedListAndWatch)
 	o := small(t, quick)
 	for i := range 30 {
 		o.put(fmt.Sprintf("c%d", i), []string{"blue", "green", ""}[i%3])
@@ -120,7 +120,7 @@ const cborPatch = "application/apply-patch+cbor"
 
 // TestCBOR writes, lists and watches clusters in CBOR, with what bounds bodies in other encodings.
 func TestCBOR(t *testing.T) {
-	gate(t, features.CBORServingAndStorage, true)
+	gate(t, features.CBORServingAndStorage)
 	o := small(t, quick)
 	if code, answer := o.answer(plain, http.MethodPost, "v1beta1/clusters", runtime.ContentTypeCBOR, bodytest.CBOR(t, inSet("c1", "blue"))); code != http.StatusCreated {
 		t.Fatalf("a creation: %d %s", code, answer)
@@ -188,7 +188,7 @@ func TestNoCBOR(t *testing.T) {
 // BenchmarkEncodings prints what a list of 10,000 clusters with a CA costs a server, and its bytes,
 // in each encoding, without TLS, authorization and etcd.
 func BenchmarkEncodings(b *testing.B) {
-	gate(b, features.CBORServingAndStorage, true)
+	gate(b, features.CBORServingAndStorage)
 	stored := newEncoded()
 	d := newDeskOn(b, cluster.GuardedFieldsOff, stored.getter())
 	if code, answer, _ := d.send(http.MethodPost, "v1beta1/clusters?fieldManager=person", plain, written("v1beta1", "west", 0, certificates(b, 1))); code != http.StatusCreated {
