@@ -103,10 +103,10 @@ func (r *Reconciler) left(ctx context.Context, s *scope) verdict.Verdict {
 	if s == nil {
 		return done
 	}
-	s.Aggregation = r.Aggregation(s.Pass)
-	if v, reached := s.found.Verdict(operatorv1alpha1.ConditionAPIServiceReady); reached {
-		return v
+	if _, reached := s.found.Verdict(operatorv1alpha1.ConditionAPIServiceReady); reached {
+		return done // and nothing keeps the registry from being observed
 	}
+	s.Aggregation = r.Aggregation(s.Pass)
 	v := r.registering(s).Left(ctx, s.Pass)
 	if !v.Complete() {
 		s.found[operatorv1alpha1.ConditionAPIServiceReady] = v

@@ -6,11 +6,9 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// mostFaults is after how many faults the rest of a list is not validated: to put what is wrong
-// with 2,000 rules into one text takes the square of them, gigabytes for a body of 6 KB.
-const mostFaults = 16
+	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
+)
 
 // name tells what is wrong with the name of a role or a binding, which may be
 // anything that fits into a path. A prefix gets a suffix before it is a name.
@@ -25,15 +23,12 @@ func validateRole(object runtime.Object) field.ErrorList {
 	role := object.(*rbacv1.ClusterRole)
 	errs := apivalidation.ValidateObjectMeta(&role.ObjectMeta, false, name, field.NewPath("metadata"))
 	for i, rule := range role.Rules {
-		if len(errs) >= mostFaults {
-			break
-		}
 		errs = append(errs, validateRule(rule, field.NewPath("rules").Index(i))...)
 	}
 	if role.AggregationRule != nil {
 		errs = append(errs, field.Forbidden(field.NewPath("aggregationRule"), "this server does not aggregate ClusterRoles: write the rules into the role itself"))
 	}
-	return errs
+	return validation.Told(errs) // one text of all of them takes the square of their number
 }
 
 func validateRule(rule rbacv1.PolicyRule, at *field.Path) field.ErrorList {
@@ -79,12 +74,9 @@ func validateBinding(object runtime.Object) field.ErrorList {
 		}
 	}
 	for i, subject := range binding.Subjects {
-		if len(errs) >= mostFaults {
-			break
-		}
 		errs = append(errs, validateSubject(subject, field.NewPath("subjects").Index(i))...)
 	}
-	return errs
+	return validation.Told(errs)
 }
 
 func validateSubject(subject rbacv1.Subject, at *field.Path) field.ErrorList {

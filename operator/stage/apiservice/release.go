@@ -32,8 +32,11 @@ func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIServi
 	if i < 0 {
 		return done
 	}
-	if ready, err := s.ready(ctx); err != nil || ready > 0 {
-		return s.unknown(there[i], err)
+	switch ready, err := s.ready(ctx); {
+	case err != nil:
+		return s.kept(there[i], "", fmt.Errorf("it is not known which servers run: %w", err))
+	case ready > 0:
+		return done
 	}
 	keeps, err := s.keeps(ctx)
 	if err != nil || keeps != "" {
@@ -57,15 +60,6 @@ func (s *Stage) ready(ctx context.Context) (int, error) {
 	}
 	pods, err := s.Pods(ctx, operand.ComponentServer)
 	return len(operand.Ready(pods)), err
-}
-
-// unknown is the verdict on a registry of which it can't be found out whether a server is ready.
-// It is done without an error.
-func (s *Stage) unknown(service *apiregistrationv1.APIService, err error) verdict.Verdict {
-	if err == nil {
-		return done
-	}
-	return s.kept(service, "", fmt.Errorf("it is not known which servers run: %w", err))
 }
 
 // deleteAll deletes APIServices, and says in one event which. One that is not deleted keeps no

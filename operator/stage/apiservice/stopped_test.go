@@ -53,7 +53,7 @@ func TestStopped(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		change func(*operand.Objects)
-		// left are the versions that stay registered, and says is what is waited for, if anything.
+		// left are the versions that stay registered, and says is what it waits for, if anything.
 		left, says string
 	}{
 		{"all servers are to be stopped", func(*operand.Objects) {}, "", ""},
