@@ -18,13 +18,14 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// source packs programs of the present source.
+// source packs programs of the present source. They are built where "make build" builds them,
+// with the same flags, so that none is linked twice.
 func (m maker) source(ctx context.Context, programs []product.Program) ([]product.Image, error) {
 	stamp, err := product.ReadStamp(ctx, ".")
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(out, "programs")
+	dir := filepath.Dir(out)
 	if err := product.Build(ctx, ".", dir, runtime.GOARCH, stamp, programs...); err != nil {
 		return nil, err
 	}
