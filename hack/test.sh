@@ -22,13 +22,19 @@ trap 'exit 130' INT TERM HUP
 
 # core runs two lanes at once. Tests on the cluster measure what clients and the host notice,
 # so they get the processors whenever they want them; what needs no cluster gets the rest.
-# Both find in bin/ what both need, and build nothing again that the other one runs.
+# Both find in bin/ what both need, and build nothing again that the other one runs. E2e tests
+# take longer than all else, so nothing runs beside what they wait for: links and archives.
 core() {
   part ready make --no-print-directory integration-ready || {
     skipped unit integration e2e
     return
   }
   rm -rf "$begun"
+  packages=$(make --no-print-directory e2e-packages)
+  part cluster make --no-print-directory cluster && part install make --no-print-directory e2e-ready || {
+    for name in $packages; do skipped "e2e-$name"; done
+    packages=
+  }
   lane low without_cluster
   lane high on_cluster
   lanes
@@ -49,12 +55,7 @@ without_cluster() {
 }
 
 on_cluster() {
-  local name packages
-  packages=$(make --no-print-directory e2e-packages)
-  if ! { part cluster make --no-print-directory cluster && part install make --no-print-directory e2e-ready; }; then
-    for name in $packages; do skipped "e2e-$name"; done
-    return 1
-  fi
+  local name
   for name in $packages; do
     part "e2e-$name" make --no-print-directory e2e-run PACKAGES="$name" || bin/cluster --name=$NAME logs ".test/cluster-logs-$name"
   done
