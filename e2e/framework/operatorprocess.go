@@ -100,15 +100,34 @@ func (o *Operator) Stop() {
 	}
 }
 
+// Ended waits until the operator has ended unasked, with an error, and with the given words as
+// the last ones of its log.
+func (o *Operator) Ended(saying string) {
+	o.t.Helper()
+	if err := o.wait("and should end"); err == nil {
+		o.t.Error("the operator ended without an error")
+	}
+	lines := strings.Split(strings.TrimSpace(o.log.String()), "\n")
+	if last := lines[len(lines)-1]; !strings.Contains(last, saying) {
+		o.t.Errorf("the operator ended with %q in place of %q", last, saying)
+	}
+}
+
 func (o *Operator) end(signal syscall.Signal) error {
 	o.t.Helper()
 	_ = o.cmd.Process.Signal(signal) // it may have ended, of which done tells
+	return o.wait("after signal " + signal.String())
+}
+
+// wait returns what the operator's process ends with.
+func (o *Operator) wait(why string) error {
+	o.t.Helper()
 	o.cmd = nil
 	select {
 	case err := <-o.done:
 		return err
 	case <-time.After(Patience):
-		o.t.Fatalf("the operator goes on after signal %s", signal)
+		o.t.Fatalf("the operator goes on %s", why)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -28,6 +29,30 @@ import (
 // doubles after each of them without a bound is longer then than a test waits: that what failed
 // is repaired afterwards shows that the delay has one, however fast this computer is.
 const outage = 16
+
+// outlasted waits until an outage has lasted for so many more failures, and five minutes in
+// "make test-full".
+func (s *site) outlasted(failures func() int) {
+	s.t.Helper()
+	before, began, lasts := failures(), time.Now(), time.Duration(0)
+	if framework.Full() {
+		lasts = 5 * time.Minute
+	}
+	s.eventually("the operator to fail often", func(context.Context) error {
+		so, left := failures()-before, lasts-time.Since(began)
+		if so >= outage && left <= 0 {
+			return nil
+		}
+		return fmt.Errorf("it has %d times, and the outage lasts %s more", so, max(0, left.Round(10*time.Second)))
+	})
+}
+
+// lasts is outlasted where nothing counts the failures.
+func (s *site) lasts() {
+	s.t.Helper()
+	asked := 0
+	s.outlasted(func() int { asked += outage; return asked })
+}
 
 // testCertManagerAway has cert-manager's webhook be away, and cert-manager itself: no
 // certificate can be changed, and none is issued. What does not need them is repaired
@@ -66,19 +91,13 @@ func testCertManagerAway(t *testing.T, s *site) {
 		return nil
 	})
 	s.idle = true
-	before := failed.Load()
 	if err := s.Delete(t.Context(), certificate); err != nil {
 		t.Fatal(err)
 	}
 	s.says("fleet", "CertificatesReady", "False", operatorv1alpha1.ReasonInternalError, "failed calling webhook")
 	s.recreated(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server"}})
 	s.recreated(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server"}})
-	s.eventually("the operator to fail often", func(context.Context) error {
-		if so := failed.Load() - before; so < outage {
-			return fmt.Errorf("it has %d times", so)
-		}
-		return nil
-	})
+	s.outlasted(func() int { return int(failed.Load()) })
 	away.Store(false)
 	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady", "is waiting for cert-manager")
 	s.idle = false
@@ -96,19 +115,26 @@ func testServersAway(t *testing.T, s *site) {
 	s.fails("fleet", "ServerReady")
 	s.recreated(&certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Name: "fleet-serving"}})
 	s.recreated(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server"}})
+	s.lasts()
 	s.kubelets.Away.Store(false)
 	s.says("fleet", "ServerReady", "True", "Ready")
 
 	s.etcd.Kill(0)
 	s.fails("fleet", "EtcdReady")
 	s.recreated(&certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Name: "fleet-serving"}})
+	s.lasts()
 	s.etcd.Start(0)
 	s.says("fleet", "EtcdReady", "True", "Ready")
 }
 
-// testHostAway has the host cluster's API be away: the operator continues to run, and finds out
-// when it is back.
-func testHostAway(t *testing.T, s *site, host *framework.Host, operator *framework.Operator) {
+// testHostAway has the host cluster's API be away. One operator of the Deployment's two is enough
+// to see what happens: it can't renew its Lease and ends, and the next one, as kubelet starts it,
+// waits until it gets the Lease when the host is back.
+func testHostAway(t *testing.T, s *site, host *framework.Host) {
+	elected := func() *framework.Operator {
+		return framework.StartOperator(t, host, "--leader-elect", quickResync())
+	}
+	operator := elected()
 	s.apply("fleet", "{mode: Independent}")
 	s.ready("fleet")
 	host.Kill()
@@ -118,6 +144,9 @@ func testHostAway(t *testing.T, s *site, host *framework.Host, operator *framewo
 		}
 		return nil
 	})
+	operator.Ended("leader election lost")
+	operator = elected()
+	s.lasts()
 	host.Restart()
 	s.recreated(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server"}})
 	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
@@ -134,6 +163,7 @@ func testHostAway(t *testing.T, s *site, host *framework.Host, operator *framewo
 		return nil
 	})
 	s.ready("fleet")
+	operator.Stop()
 }
 
 // testDNSAway has an external etcd be known by its name, and no one resolve it: the nameserver is
@@ -156,14 +186,8 @@ func testDNSAway(t *testing.T, s *site, host *framework.Host) {
 		s.recreated(&certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Name: "fleet-serving"}})
 	}
 	unresolved(lookuptest.Ignore)
-	before := names.Asked()
 	unresolved(lookuptest.Fail)
-	s.eventually("the operator to ask often", func(context.Context) error {
-		if so := names.Asked() - before; so < outage {
-			return fmt.Errorf("it has %d times", so)
-		}
-		return nil
-	})
+	s.outlasted(names.Asked)
 	names.Turn(lookuptest.Answer)
 	s.says("fleet", "EtcdReady", "True", "Ready")
 	s.recreated(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server"}})
