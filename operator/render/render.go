@@ -35,16 +35,11 @@ func Render(in Input) (*Result, error) {
 	if in.Stopped.Servers { // without a backend, deletions of namespaces in the host cluster hang
 		delete(result.Stages, StageEndpoint)
 	}
-	content, err := json.Marshal(result.Objects())
-	if err != nil {
-		return nil, err
-	}
-	result.Digest = digest(content)
 	return result, nil
 }
 
 // renderLayout returns the objects of a registry whose releases all have one
-// layout, without a digest.
+// layout.
 func renderLayout(in Input, layout string) (*Result, error) {
 	k, err := overlay(in, layout)
 	if err != nil {

@@ -37,8 +37,6 @@ const (
 type Result struct {
 	// Stages are the objects, by stage. Within one, what others refer to is first.
 	Stages map[Stage][]*unstructured.Unstructured
-	// Digest identifies the content.
-	Digest string
 
 	lacks map[*unstructured.Unstructured]string
 }

@@ -126,6 +126,9 @@ func escaped(tree any) any {
 func substitute(tree any, values map[string]string) (any, error) {
 	switch node := tree.(type) {
 	case string:
+		if !strings.Contains(node, "<") {
+			return node, nil // as most are
+		}
 		var unknown error
 		out := token.ReplaceAllStringFunc(node, func(name string) string {
 			value, ok := values[name]
