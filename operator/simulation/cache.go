@@ -3,10 +3,8 @@ package simulation
 import (
 	"cmp"
 	"context"
-	"reflect"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,8 +20,9 @@ import (
 type cache struct {
 	host    *host
 	objects map[id]*stored
-	// heard counts the changes of a kind that were delivered.
-	heard map[schema.GroupKind]int
+	// late are the changes of a kind that are to be delivered, in their order, of those kinds that
+	// are watched.
+	late map[schema.GroupKind][]change
 	// triggers are those of a kind, as the operator watches it.
 	triggers map[schema.GroupKind][]clusterregistry.Trigger
 }
@@ -39,8 +38,15 @@ func selected(object *stored) bool {
 	return object != nil && (always[object.kind.Kind] || object.GetLabels()[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy)
 }
 
+// newCache returns what is told of changes from now on, in place of the one before.
 func newCache(h *host) *cache {
-	return &cache{h, map[id]*stored{}, map[schema.GroupKind]int{}, map[schema.GroupKind][]clusterregistry.Trigger{}}
+	c := &cache{h, map[id]*stored{}, map[schema.GroupKind][]change{}, map[schema.GroupKind][]clusterregistry.Trigger{}}
+	h.hears = func(kind schema.GroupKind, became change) {
+		if late, watched := c.late[kind]; watched {
+			c.late[kind] = append(late, became)
+		}
+	}
+	return c
 }
 
 // watch has a trigger called from now on, and calls it for what there is.
@@ -59,10 +65,10 @@ func (c *cache) watch(ctx context.Context, trigger clusterregistry.Trigger) (cal
 
 // start has the cache hold a kind, as it is now.
 func (c *cache) start(kind schema.GroupKind) {
-	if _, started := c.heard[kind]; started {
+	if _, started := c.late[kind]; started {
 		return
 	}
-	c.heard[kind] = len(c.host.changes[kind])
+	c.late[kind] = nil
 	for _, object := range c.host.list(kind, "") {
 		if selected(object) {
 			c.objects[object.id] = object
@@ -88,29 +94,21 @@ func held(trigger clusterregistry.Trigger, object *stored) client.Object {
 	if !selected(object) {
 		return nil
 	}
-	var into client.Object
-	switch trigger.Kind.(type) {
-	case *metav1.PartialObjectMetadata:
-		into = &metav1.PartialObjectMetadata{}
-	case *operatorv1alpha1.ClusterRegistryBackup: // as trees, which need not be decoded
-		into = &unstructured.Unstructured{}
-	default:
-		into = reflect.New(reflect.TypeOf(trigger.Kind).Elem()).Interface().(client.Object)
+	kind := trigger.Kind
+	if _, is := kind.(*operatorv1alpha1.ClusterRegistryBackup); is { // as trees, which need not be decoded
+		kind = &unstructured.Unstructured{}
 	}
-	if err := fill(into, object.Unstructured); err != nil {
-		panic(err)
-	}
-	left, err := onlyRead(into)
+	left, err := object.as(kind, true)
 	if err != nil {
 		panic(err)
 	}
-	return left.(client.Object)
+	return left
 }
 
 // behind returns the kinds of which changes are to be delivered, by names.
 func (c *cache) behind() (out []schema.GroupKind) {
-	for kind, heard := range c.heard {
-		if heard < len(c.host.changes[kind]) {
+	for kind, late := range c.late {
+		if len(late) > 0 {
 			out = append(out, kind)
 		}
 	}
@@ -120,8 +118,8 @@ func (c *cache) behind() (out []schema.GroupKind) {
 
 // deliver delivers the next change of a kind, and returns which registries it calls for.
 func (c *cache) deliver(ctx context.Context, kind schema.GroupKind) (calls []reconcile.Request) {
-	next := c.host.changes[kind][c.heard[kind]]
-	c.heard[kind]++
+	next := c.late[kind][0]
+	c.late[kind] = c.late[kind][1:]
 	switch {
 	case selected(next.after):
 		c.objects[next.after.id] = next.after
@@ -155,19 +153,7 @@ func (c *cache) get(key client.ObjectKey, object client.Object) error {
 	if found == nil {
 		return notFound(key2)
 	}
-	if err := fill(object, found.Unstructured); err != nil {
-		return err
-	}
-	return strip(object)
-}
-
-// strip leaves of an object what the cache holds.
-func strip(object client.Object) error {
-	left, err := onlyRead(object)
-	if err == nil {
-		reflect.ValueOf(object).Elem().Set(reflect.ValueOf(left).Elem())
-	}
-	return err
+	return fill(object, found, true)
 }
 
 func (c *cache) list(list client.ObjectList, options ...client.ListOption) error {
@@ -176,5 +162,5 @@ func (c *cache) list(list client.ObjectList, options ...client.ListOption) error
 		return err
 	}
 	c.start(kind.GroupKind())
-	return listed(list, kind, c.of(kind.GroupKind()), func(object client.Object) (client.Object, error) { return object, strip(object) }, options...)
+	return listed(list, kind, c.of(kind.GroupKind()), true, options...)
 }

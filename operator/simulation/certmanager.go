@@ -42,7 +42,7 @@ func (w *world) issue() {
 		return
 	}
 	for _, certificate := range w.host.list(certificateKind, "") {
-		conditions, _, _ := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		conditions := certificate.items("status", "conditions")
 		asked := slices.ContainsFunc(conditions, func(c any) bool {
 			condition := c.(map[string]any)
 			return condition["type"] == "Issuing" && condition["status"] == "True"

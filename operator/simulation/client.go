@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,24 +37,6 @@ func treeOf(object client.Object) (*unstructured.Unstructured, error) {
 	return tree, nil
 }
 
-// fill makes an object that which is stored.
-func fill(object client.Object, from *unstructured.Unstructured) error {
-	switch into := object.(type) {
-	case *unstructured.Unstructured:
-		into.Object = from.DeepCopy().Object
-		return nil
-	case *metav1.PartialObjectMetadata:
-		kind := from.GroupVersionKind()
-		*into = metav1.PartialObjectMetadata{}
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"metadata": from.Object["metadata"]}, into)
-		into.SetGroupVersionKind(kind)
-		return err
-	}
-	value := reflect.ValueOf(object).Elem()
-	value.Set(reflect.Zero(value.Type()))
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(from.DeepCopy().Object, object)
-}
-
 // reader reads what the host cluster has.
 type reader struct{ w *world }
 
@@ -76,7 +57,7 @@ func (r reader) Get(_ context.Context, key client.ObjectKey, object client.Objec
 	if found == nil {
 		return notFound(key2)
 	}
-	return fill(object, found.Unstructured)
+	return fill(object, found, false)
 }
 
 // List implements client.Reader.
@@ -92,7 +73,7 @@ func (r reader) List(_ context.Context, list client.ObjectList, options ...clien
 	if kind.Group == registryGroup {
 		return r.w.reachRegistry(true)
 	}
-	if err := listed(list, kind, r.w.host.list(kind.GroupKind(), ""), func(object client.Object) (client.Object, error) { return object, nil }, options...); err != nil {
+	if err := listed(list, kind, r.w.host.list(kind.GroupKind(), ""), false, options...); err != nil {
 		return err
 	}
 	if err := pagestest.Cut(list, options...); err != nil { // invariant 13
@@ -107,8 +88,9 @@ func kindOfList(list client.ObjectList) (schema.GroupVersionKind, error) {
 	return kind, err
 }
 
-// listed makes a list of those objects that are asked for, each as how has it.
-func listed(list client.ObjectList, kind schema.GroupVersionKind, from []*stored, how func(client.Object) (client.Object, error), options ...client.ListOption) error {
+// listed makes a list of those objects that are asked for, or of what the operator's cache holds of
+// them.
+func listed(list client.ObjectList, kind schema.GroupVersionKind, from []*stored, held bool, options ...client.ListOption) error {
 	asked := client.ListOptions{}
 	asked.ApplyOptions(options)
 	var out []runtime.Object
@@ -129,14 +111,10 @@ func listed(list client.ObjectList, kind schema.GroupVersionKind, from []*stored
 			}
 			item = empty.(client.Object)
 		}
-		if err := fill(item, object.Unstructured); err != nil {
+		if err := fill(item, object, held); err != nil {
 			return err
 		}
-		left, err := how(item)
-		if err != nil {
-			return err
-		}
-		out = append(out, left)
+		out = append(out, item)
 	}
 	return meta.SetList(list, out)
 }
@@ -171,7 +149,7 @@ func written(object client.Object, after *stored, err error) error {
 	if err != nil {
 		return err
 	}
-	return fill(object, after.Unstructured)
+	return fill(object, after, false)
 }
 
 // Create implements client.Writer.

@@ -28,7 +28,7 @@ func (w *world) collect() {
 	}
 	for _, kind := range []schema.GroupKind{podKind, setKind, deploymentKind, jobKind, configKind, secretKind, claimKind} {
 		for _, object := range w.host.list(kind, "") {
-			if controller := metav1.GetControllerOf(object); controller != nil && !owners[controller.UID] {
+			if owner := object.owner(); owner != "" && !owners[owner] {
 				_ = w.host.delete(object.id, nil, false) // refused is later
 			}
 		}
@@ -37,13 +37,13 @@ func (w *world) collect() {
 
 // revisionOf is a digest of what pods are made from.
 func revisionOf(owner *stored) string {
-	template, _, _ := unstructured.NestedMap(owner.Object, "spec", "template")
-	text, err := json.Marshal(template)
-	if err != nil {
-		panic(err) // a tree that came from JSON
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:5])
+	return once(owner, "revision", func() string {
+		template, _, _ := unstructured.NestedFieldNoCopy(owner.Object, "spec", "template")
+		text, err := json.Marshal(template)
+		must(err) // a tree that came from JSON
+		sum := sha256.Sum256(text)
+		return hex.EncodeToString(sum[:5])
+	})
 }
 
 // pod makes a pod of a StatefulSet, a Deployment or a Job.
@@ -76,7 +76,7 @@ func must(err error) {
 // children returns the pods of an owner, by ordinal or name.
 func (w *world) children(owner *stored) (out []*stored) {
 	for _, pod := range w.host.list(podKind, owner.namespace) {
-		if controller := metav1.GetControllerOf(pod); controller != nil && controller.UID == owner.GetUID() {
+		if pod.owner() == owner.GetUID() {
 			out = append(out, pod)
 		}
 	}
@@ -96,7 +96,7 @@ func (w *world) runSet() {
 			name := fmt.Sprintf("%s-%d", set.name, ordinal)
 			if found := w.host.objects[id{podKind, set.namespace, name}]; found == nil {
 				w.pod(set, name, revision, int(ordinal))
-			} else if metav1.GetControllerOf(found) == nil { // it is adopted
+			} else if found.owner() == "" { // it is adopted
 				tree := found.DeepCopy()
 				tree.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(set, set.GroupVersionKind())})
 				w.host.store(found, tree)
@@ -123,23 +123,25 @@ func ordinalOf(name string) int {
 
 // claim makes the claim of a pod of a StatefulSet.
 func (w *world) claim(set *stored, ordinal int64) {
+	name := contract.EtcdMemberClaim(fmt.Sprintf("%s-%d", set.name, ordinal))
+	if w.host.objects[id{claimKind, set.namespace, name}] != nil {
+		return
+	}
 	templates, _, _ := unstructured.NestedSlice(set.Object, "spec", "volumeClaimTemplates")
 	template := templates[0].(map[string]any)
 	tree := &unstructured.Unstructured{Object: template}
 	tree.SetAPIVersion("v1")
 	tree.SetKind("PersistentVolumeClaim")
 	tree.SetNamespace(set.namespace)
-	tree.SetName(contract.EtcdMemberClaim(fmt.Sprintf("%s-%d", set.name, ordinal)))
+	tree.SetName(name)
 	labels := tree.GetLabels()
 	selector, _, _ := unstructured.NestedStringMap(set.Object, "spec", "selector", "matchLabels")
 	for name, value := range selector {
 		labels[name] = value
 	}
 	tree.SetLabels(labels)
-	if w.host.objects[idOf(tree)] == nil {
-		_, err := w.host.create(tree)
-		must(err)
-	}
+	_, err := w.host.create(tree)
+	must(err)
 }
 
 // runDeployment is the controller of Deployments: one pod more than desired at a time, and none

@@ -34,7 +34,8 @@ func (p *process) listener() *bufconn.Listener {
 	if p.server != nil {
 		return p.accepts
 	}
-	p.accepts, p.server = bufconn.Listen(1<<16), grpc.NewServer()
+	const buffer = 1 << 12 // what is said is short
+	p.accepts, p.server = bufconn.Listen(buffer), grpc.NewServer(grpc.ReadBufferSize(buffer), grpc.WriteBufferSize(buffer))
 	api := &memberServer{p: p}
 	pb.RegisterKVServer(p.server, api)
 	pb.RegisterClusterServer(p.server, api)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/handshake"
@@ -54,7 +53,7 @@ func (w *world) aggregate() {
 		if w.backend() != nil {
 			state = "True"
 		}
-		conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+		conditions := service.items("status", "conditions")
 		if len(conditions) > 0 && conditions[0].(map[string]any)["status"] == state {
 			continue
 		}
@@ -79,16 +78,12 @@ func (w *world) askServer(_ context.Context, server health.Server) (string, erro
 	if err != nil {
 		return "", err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(server.CAs) {
+	roots := w.verified.pool(server.CAs)
+	if roots.Equal(x509.NewCertPool()) {
 		return "", errors.New("there is no CA certificate to verify the servers with")
 	}
 	block, _ := pem.Decode(p.chain)
-	shown, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return "", err
-	}
-	if _, err := shown.Verify(x509.VerifyOptions{Roots: roots, DNSName: server.Name, CurrentTime: time.Now()}); err != nil {
+	if err := w.verified.verify(block.Bytes, x509.VerifyOptions{Roots: roots, DNSName: server.Name}); err != nil {
 		return "", err
 	}
 	return p.version, nil

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,12 +24,6 @@ type id struct {
 
 func (i id) String() string { return i.kind.Kind + " " + i.namespace + "/" + i.name }
 
-// stored is one version of an object, which never changes.
-type stored struct {
-	id
-	*unstructured.Unstructured
-}
-
 // change is what became of an object. There is nothing before one that is new, and nothing
 // after one that is gone.
 type change struct{ before, after *stored }
@@ -40,8 +33,10 @@ type host struct {
 	objects map[id]*stored
 	// applied is what the operator has applied last, by which fields that it applies no more go.
 	applied map[id]map[string]any
-	// changes are all that there ever were, by kind, in their order.
-	changes  map[schema.GroupKind][]change
+	// listed are lists that were made, until something of that kind changes there.
+	listed map[place][]*stored
+	// hears is told of each change of a kind.
+	hears    func(schema.GroupKind, change)
 	revision int
 	// uids counts the objects that there ever were.
 	uids int
@@ -50,15 +45,25 @@ type host struct {
 }
 
 func newHost() *host {
-	return &host{objects: map[id]*stored{}, applied: map[id]map[string]any{}, changes: map[schema.GroupKind][]change{}, refuses: func(id) error { return nil }}
+	return &host{objects: map[id]*stored{}, applied: map[id]map[string]any{}, listed: map[place][]*stored{}, hears: func(schema.GroupKind, change) {}, refuses: func(id) error { return nil }}
+}
+
+// place is where objects of a kind are: in a namespace, or anywhere.
+type place struct {
+	kind      schema.GroupKind
+	namespace string
 }
 
 func idOf(tree *unstructured.Unstructured) id {
 	return id{tree.GroupVersionKind().GroupKind(), tree.GetNamespace(), tree.GetName()}
 }
 
-// list returns the objects of a kind in a namespace, or in all, by their names.
+// list returns the objects of a kind in a namespace, or in all, by their names. It is shared, and
+// only read.
 func (h *host) list(kind schema.GroupKind, namespace string) []*stored {
+	if known, is := h.listed[place{kind, namespace}]; is {
+		return known
+	}
 	var out []*stored
 	for key, object := range h.objects {
 		if key.kind == kind && (namespace == "" || key.namespace == namespace) {
@@ -68,7 +73,15 @@ func (h *host) list(kind schema.GroupKind, namespace string) []*stored {
 	slices.SortFunc(out, func(a, b *stored) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
+	h.listed[place{kind, namespace}] = out
 	return out
+}
+
+// changed notes that another version of an object has taken the place of one, or none has.
+func (h *host) changed(key id, became change) {
+	delete(h.listed, place{key.kind, ""})
+	delete(h.listed, place{key.kind, key.namespace})
+	h.hears(key.kind, became)
 }
 
 func resourceOf(key id) schema.GroupResource {
@@ -109,22 +122,22 @@ const protection = "kubernetes.io/pvc-protection"
 func (h *host) store(before *stored, tree *unstructured.Unstructured) *stored {
 	if before != nil {
 		tree.SetResourceVersion(before.GetResourceVersion())
-		if apiequality.Semantic.DeepEqual(before.Object, tree.Object) {
+		if same(before.Object, tree.Object) {
 			return before
 		}
-		if !apiequality.Semantic.DeepEqual(decided(before.Unstructured), decided(tree)) {
+		if !same(decided(before.Unstructured), decided(tree)) {
 			tree.SetGeneration(before.GetGeneration() + 1)
 		}
 	}
 	h.revision++
 	tree.SetResourceVersion(strconv.Itoa(h.revision))
-	after := &stored{idOf(tree), tree}
+	after := &stored{id: idOf(tree), Unstructured: tree}
 	if tree.GetDeletionTimestamp() != nil && len(tree.GetFinalizers()) == 0 && !lingers(tree) {
 		h.remove(after)
 		return after
 	}
 	h.objects[after.id] = after
-	h.changes[after.kind] = append(h.changes[after.kind], change{before, after})
+	h.changed(after.id, change{before, after})
 	return after
 }
 
@@ -149,7 +162,7 @@ func (h *host) remove(object *stored) {
 	delete(h.objects, object.id)
 	delete(h.applied, object.id)
 	if before != nil {
-		h.changes[object.kind] = append(h.changes[object.kind], change{before: before})
+		h.changed(object.id, change{before: before})
 	}
 }
 
@@ -234,7 +247,7 @@ func (h *host) delete(key id, uid *types.UID, orphan bool) error {
 // orphan leaves what an object has made without an owner.
 func (h *host) orphan(owner types.UID) {
 	for _, object := range h.objects {
-		if controller := metav1.GetControllerOf(object); controller != nil && controller.UID == owner {
+		if object.owner() == owner {
 			tree := object.DeepCopy()
 			tree.SetOwnerReferences(nil)
 			h.store(object, tree)
@@ -260,8 +273,7 @@ func (h *host) evict(key id, uid *types.UID) error {
 
 // ready reports whether a pod is ready.
 func ready(pod *stored) bool {
-	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
+	return slices.ContainsFunc(pod.items("status", "conditions"), func(c any) bool {
 		condition, _ := c.(map[string]any)
 		return condition["type"] == "Ready" && condition["status"] == "True"
 	})

@@ -15,7 +15,7 @@ import (
 // runJobs runs Jobs: of etcd as it is then, snapshots and backups are taken.
 func (w *world) runJobs() {
 	for _, job := range w.host.list(jobKind, "") {
-		if conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions"); len(conditions) > 0 || job.GetDeletionTimestamp() != nil {
+		if len(job.items("status", "conditions")) > 0 || job.GetDeletionTimestamp() != nil {
 			continue
 		}
 		pods := w.children(job)
@@ -64,7 +64,7 @@ func (w *world) works(job, pod *stored) {
 		w.ended(job, pod, "containerStatuses", "backup", contract.StoreUnreachable, "the store does not answer")
 		return
 	}
-	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	containers := pod.items("spec", "containers")
 	args, _, _ := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
 	argument := func(name string) string {
 		i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--"+name+"=") })

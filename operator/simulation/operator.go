@@ -107,7 +107,7 @@ func (w *world) operate() {
 		if w.chance(w.faults.late) {
 			continue
 		}
-		for o.cache.heard[kind] < len(w.host.changes[kind]) && !w.chance(w.faults.late) {
+		for len(o.cache.late[kind]) > 0 && !w.chance(w.faults.late) {
 			o.calls(o.cache.deliver(w.t.Context(), kind))
 		}
 	}

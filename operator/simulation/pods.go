@@ -137,7 +137,7 @@ func (w *world) ends(pod *stored) {
 
 // imageVersion returns the tag of the last container's image.
 func imageVersion(pod *stored) string {
-	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	containers := pod.items("spec", "containers")
 	image, _ := containers[len(containers)-1].(map[string]any)["image"].(string)
 	tag := image[strings.LastIndex(image, ":")+1:]
 	if component(pod) == "etcd" {
@@ -148,8 +148,7 @@ func imageVersion(pod *stored) string {
 
 // fetches returns the backup that the init containers of a pod fetch, empty for none.
 func fetches(pod *stored) string {
-	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "initContainers")
-	for _, container := range containers {
+	for _, container := range pod.items("spec", "initContainers") {
 		args, _, _ := unstructured.NestedStringSlice(container.(map[string]any), "args")
 		for _, arg := range args {
 			if args[0] == "fetch" && strings.HasPrefix(arg, "--name=") {
@@ -190,7 +189,7 @@ func (w *world) report(pod *stored, p *process) {
 	if is {
 		condition["status"] = "True"
 	}
-	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	conditions := pod.items("status", "conditions")
 	if len(conditions) > 0 && conditions[0].(map[string]any)["status"] == condition["status"] {
 		condition = conditions[0].(map[string]any)
 	}
@@ -199,9 +198,7 @@ func (w *world) report(pod *stored, p *process) {
 
 // status stores the status of an object.
 func (w *world) status(object *stored, status map[string]any) {
-	tree := object.DeepCopy()
-	tree.Object["status"] = status
-	w.host.store(w.host.objects[object.id], tree)
+	w.host.store(w.host.objects[object.id], object.with("status", status))
 }
 
 // record returns the record of etcd's identity as it is now.
@@ -248,8 +245,7 @@ func (w *world) runMember(pod *stored, p *process) {
 
 // mounts returns what a pod has of a ConfigMap that it mounts.
 func (w *world) mounts(pod *stored, volume, value string) []byte {
-	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
-	for _, mounted := range volumes {
+	for _, mounted := range pod.items("spec", "volumes") {
 		if mounted := mounted.(map[string]any); mounted["name"] == volume {
 			of, _, _ := unstructured.NestedString(mounted, "configMap", "name")
 			if found := w.host.objects[id{configKind, pod.namespace, of}]; found != nil {

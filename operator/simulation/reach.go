@@ -41,8 +41,7 @@ func (w *world) route() {
 
 // balanced reports whether a Service has got its load balancer.
 func balanced(service *stored) bool {
-	_, has, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")
-	return has
+	return len(service.items("status", "loadBalancer", "ingress")) > 0
 }
 
 // dialServer connects to the registry as its clients do, by a name or an address.

@@ -54,17 +54,18 @@ func (w *world) rests(most time.Duration) {
 // key is that of the registry.
 var key = id{schema.GroupKind{Group: operatorv1alpha1.GroupName, Kind: "ClusterRegistry"}, "team", "fleet"}
 
-// registry returns the registry as the host cluster has it, nil when there is none.
+// registry returns the registry as the host cluster has it, nil when there is none. It is shared,
+// and only read.
 func (w *world) registry() *operatorv1alpha1.ClusterRegistry {
 	found := w.host.objects[key]
 	if found == nil {
 		return nil
 	}
-	r := &operatorv1alpha1.ClusterRegistry{}
-	if err := fill(r, found.Unstructured); err != nil {
+	r, err := found.as(&operatorv1alpha1.ClusterRegistry{}, false)
+	if err != nil {
 		w.t.Fatal(err)
 	}
-	return r
+	return r.(*operatorv1alpha1.ClusterRegistry)
 }
 
 // ready reports whether all of the spec is true.

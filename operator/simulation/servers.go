@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"crypto/x509"
 	"encoding/pem"
 	"time"
 )
@@ -39,8 +38,7 @@ func (w *world) reachesEtcd(pod *stored) bool {
 	if w.nameless {
 		return false
 	}
-	trusts := x509.NewCertPool()
-	trusts.AppendCertsFromPEM(w.mounts(pod, "etcd-trust", "etcd-ca.crt"))
+	trusts := w.verified.pool(w.mounts(pod, "etcd-trust", "etcd-ca.crt"))
 	own, _ := pem.Decode(w.secret("fleet-etcd-client", "tls.crt"))
 	for _, uid := range sorted(w.pods) {
 		p := w.pods[uid]

@@ -70,6 +70,10 @@ type world struct {
 	// changed something other than a status.
 	trace            []string
 	written, changed int
+	// checked is the revision of the host cluster that was held last to what must be true, and
+	// verified has the certificates that were trusted.
+	checked  int
+	verified verified
 	// requests are how often the operator has asked for what, of the host cluster and others.
 	// It asks several at once.
 	requests struct {
@@ -257,7 +261,7 @@ func (w *world) act() {
 // asks has a person make a change of the spec, or of the annotations.
 func (w *world) asks(what string, how func(*operatorv1alpha1.ClusterRegistry)) {
 	w.note("a person: %s", what)
-	r := w.registry()
+	r := w.registry().DeepCopy()
 	how(r)
 	tree, err := treeOf(r)
 	if err != nil {
