@@ -95,7 +95,6 @@ func (w *world) restarts() {
 // policy returns what becomes of a member's volume when its claim goes.
 func (w *world) policy(ordinal int) string {
 	claim := w.host.objects[id{claimKind, key.namespace, contract.EtcdMemberClaim(name(ordinal))}]
-	volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
-	policy, _, _ := unstructured.NestedString(w.host.objects[id{volumeKind, "", volume}].Object, "spec", "persistentVolumeReclaimPolicy")
+	policy, _, _ := unstructured.NestedString(w.host.objects[id{volumeKind, "", volumeOf(claim)}].Object, "spec", "persistentVolumeReclaimPolicy")
 	return policy
 }

@@ -3,8 +3,6 @@ package simulation
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -22,6 +20,8 @@ var accidents = []accident{
 	{"the data of a member is lost", func(w *world) func() { w.loses(1); return nil }},
 	{"the data of two members is lost", func(w *world) func() { w.loses(2); return nil }},
 	{"a member and its volume are gone", func(w *world) func() { w.wipes(); return nil }},
+	{"a volume is set back", func(w *world) func() { w.ages(); return nil }},
+	{"a claim is deleted", func(w *world) func() { w.deletesClaim(); return nil }},
 	{"no one reaches a member", func(w *world) func() { return w.silences() }},
 	{"the servers are gone", func(w *world) func() {
 		for _, pod := range w.host.list(podKind, key.namespace) {
@@ -75,20 +75,6 @@ func memberOf(claim *stored) string {
 	return ""
 }
 
-// diskOf returns the disk of a claim's volume, nil where it has none.
-func (w *world) diskOf(claim *stored) *disk {
-	if claim == nil {
-		return nil
-	}
-	volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
-	return w.disks[volume]
-}
-
-// claimOf returns the claim of a member, nil where it has none.
-func (w *world) claimOf(member string) *stored {
-	return w.host.objects[id{claimKind, key.namespace, contract.EtcdMemberClaim(member)}]
-}
-
 // loses has so many members lose their data in place, fewer where fewer have any.
 func (w *world) loses(count int) {
 	for _, member := range first(w.holders(), count) {
@@ -96,11 +82,7 @@ func (w *world) loses(count int) {
 		d := w.diskOf(w.claimOf(member))
 		w.saved[member] = *d
 		*d = disk{}
-		for _, uid := range sorted(w.pods) {
-			if p := w.pods[uid]; p.disk == d && p.runs {
-				p.crash("its files are gone")
-			}
-		}
+		w.crashes(d, "its files are gone")
 	}
 	w.accepted = w.accepted || !w.holdsAll()
 }
@@ -116,7 +98,7 @@ func (w *world) wipes() {
 		if pod := w.host.objects[id{podKind, key.namespace, member}]; pod != nil {
 			w.ends(pod)
 		}
-		volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
+		volume := volumeOf(claim)
 		w.host.remove(claim)
 		w.host.remove(w.host.objects[id{volumeKind, "", volume}])
 		delete(w.disks, volume)

@@ -21,6 +21,8 @@ func (w *world) check() {
 		w.fails("%s", w.broken)
 	}
 	w.checkData()
+	w.checkLoss()
+	w.checkDeleted()
 	w.checkBackend()
 	if w.checked == w.host.revision { // nothing of what follows is new
 		return
@@ -98,6 +100,7 @@ func (w *world) holdsAll() bool {
 
 // checkWrite expects of a write of the operator that it may be made.
 func (w *world) checkWrite(verb string, key id) {
+	w.checkUndecided(verb, key)
 	if verb == "evict" {
 		w.checkEviction(key)
 	}
@@ -126,8 +129,14 @@ func (w *world) checkApplied(wanted *unstructured.Unstructured) {
 	}
 }
 
-// checkEviction expects that one member is taken down at a time (invariant 6).
+// checkEviction expects that one member is taken down at a time (invariant 6), and none of which
+// the claim goes with the pod (invariant 1).
 func (w *world) checkEviction(key id) {
+	if pod := w.host.objects[key]; pod != nil && component(pod) == "etcd" && w.terminating(key.name) {
+		if _, member := w.voter(ordinalOf(key.name)); member {
+			w.fails("%s is evicted, and its claim was deleted", key.name)
+		}
+	}
 	for _, pod := range w.host.list(podKind, key.namespace) {
 		if w.host.objects[key] != nil && ready(w.host.objects[key]) && component(w.host.objects[key]) == "etcd" && component(pod) == "etcd" && pod.name != key.name && w.pods[string(pod.GetUID())] != nil && !w.pods[string(pod.GetUID())].serves() {
 			if voter, _ := w.voter(ordinalOf(pod.name)); voter {

@@ -14,9 +14,14 @@ type disk struct {
 	// what the log says.
 	index, other int
 	// back is true of one that was set back: it lacks what it has acknowledged. And forked is
-	// true of one that has what etcd has lost.
+	// true of one that has what etcd has lost, up to the revision had.
 	back, forked bool
+	had          int64
 }
+
+// ends reports whether a member ends when a leader tells it what is to be committed, before it has
+// answered anyone.
+func (d *disk) ends() bool { return d.back || d.forked }
 
 // member is one in etcd's own list.
 type member struct {
@@ -31,6 +36,11 @@ type entry struct {
 	members  []member
 }
 
+// has reports whether there is a member.
+func (e entry) has(id uint64) bool {
+	return slices.ContainsFunc(e.members, func(m member) bool { return m.id == id })
+}
+
 // cluster is the registry's own etcd.
 type cluster struct {
 	id     uint64
@@ -38,8 +48,8 @@ type cluster struct {
 	leader uint64
 	term   uint64
 	lastID uint64
-	// mark and marks are the operator's own key, and how often it was written.
-	mark, marks int64
+	// marks are the revisions at which the operator's own key was written.
+	marks []int64
 	// compacted is where its history begins, and compacts where it will from then on.
 	compacted, compacts int64
 	compactsAt          time.Time
@@ -53,6 +63,19 @@ func (e *cluster) last() entry {
 		return entry{revision: 1}
 	}
 	return e.log[len(e.log)-1]
+}
+
+// mark returns the revision at which the operator's own key was written last, and how often it was.
+func (e *cluster) mark() (revision, version int64) {
+	if len(e.marks) == 0 {
+		return 0, 0
+	}
+	return e.marks[len(e.marks)-1], int64(len(e.marks))
+}
+
+// marked returns the marks that there are up to a revision.
+func (e *cluster) marked(revision int64) []int64 {
+	return slices.DeleteFunc(slices.Clone(e.marks), func(mark int64) bool { return mark > revision })
 }
 
 func (e *cluster) find(id uint64) (member, bool) {
@@ -104,12 +127,21 @@ func (w *world) elect() bool {
 	if slices.ContainsFunc(running, func(p *process) bool { return p.disk.member == e.leader }) {
 		return true
 	}
+	running = slices.DeleteFunc(running, func(p *process) bool { return p.disk.forked }) // by others of a newer term
+	if len(running) == 0 {
+		return false
+	}
 	best := slices.MaxFunc(running, func(a, b *process) int { return a.disk.index - b.disk.index })
+	if !w.elects(best) {
+		e.leader = 0
+		return false
+	}
 	e.leader = best.disk.member
 	e.term++
 	if lost := len(e.log) - best.disk.index; lost > 0 {
 		w.note("etcd goes back by %d entries", lost)
 		w.forks(best.disk.index)
+		w.losesAfter(e.last().revision)
 	}
 	for _, p := range running {
 		p.disk.back = false // the others have no more than it has
@@ -117,16 +149,36 @@ func (w *world) elect() bool {
 	return true
 }
 
+// elects reports whether a majority runs of those that vote by what a member itself has: a copy that
+// it was set back to may be of when others did.
+func (w *world) elects(p *process) bool {
+	if p.disk.index == 0 {
+		return false
+	}
+	voters, running, votes := 0, 0, false
+	for _, m := range w.etcd.log[min(p.disk.index, len(w.etcd.log))-1].members {
+		if m.learner {
+			continue
+		}
+		voters++
+		votes = votes || m.id == p.disk.member
+		running += int(boolean(w.holder(m.id) != nil))
+	}
+	return votes && running > voters/2
+}
+
 // forks has etcd continue from an older entry. Those that have more contradict it, and end.
 func (w *world) forks(index int) {
 	e := w.etcd
-	e.log = slices.Clone(e.log[:index])
 	for _, name := range sorted(w.disks) {
-		if d := w.disks[name]; d.cluster == e.id && d.index > index {
+		if d := w.disks[name]; d.cluster == e.id && d.index > index && !d.forked {
+			d.had = e.log[min(d.index, len(e.log))-1].revision
 			d.other++ // its log is another one from there on
 			d.forked = true
 		}
 	}
+	e.log = slices.Clone(e.log[:index])
+	e.marks = e.marked(e.last().revision)
 }
 
 // appends appends entries to the log, which a majority of the voters hold at once.

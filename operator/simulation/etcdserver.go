@@ -63,7 +63,7 @@ func (s *memberServer) header() *pb.ResponseHeader {
 // led returns an error of a member that serves no linearizable requests.
 func (s *memberServer) led() error {
 	m, is := s.p.w.etcd.find(s.p.disk.member)
-	if !s.p.serves() || s.p.w.etcd.leader == 0 || !is || m.learner {
+	if !s.p.serves() || s.p.w.etcd.leader == 0 || s.p.disk.ends() || !is || m.learner {
 		return errNoLeader
 	}
 	return nil
@@ -119,6 +119,7 @@ func (s *memberServer) MemberAdd(_ context.Context, request *pb.MemberAddRequest
 			return nil, rpctypes.ErrGRPCPeerURLExist
 		}
 	}
+	w.checkChange(nameOf(request.PeerURLs[0]) + " is added")
 	w.etcd.lastID++
 	added := member{id: added + w.etcd.lastID, name: nameOf(request.PeerURLs[0]), url: request.PeerURLs[0], learner: true}
 	w.reconfigures(func(members []member) []member { return append(members, added) })
@@ -132,9 +133,10 @@ func (s *memberServer) MemberPromote(_ context.Context, request *pb.MemberPromot
 	}
 	w := s.p.w
 	p := w.holder(request.ID)
-	if p == nil || p.disk.index*10 < len(w.etcd.log)*9 {
+	if p == nil || p.disk.index*10 < len(w.etcd.log)*9 || p.disk.forked {
 		return nil, rpctypes.ErrGRPCLearnerNotReady
 	}
+	w.checkChange(p.name + " gets its vote")
 	w.reconfigures(func(members []member) []member {
 		for i := range members {
 			if members[i].id == request.ID {
@@ -157,6 +159,7 @@ func (s *memberServer) MemberRemove(_ context.Context, request *pb.MemberRemoveR
 	if !is {
 		return nil, rpctypes.ErrGRPCMemberNotFound
 	}
+	w.checkChange(m.name + " is removed")
 	all, running := w.voters()
 	if !m.learner {
 		left := slices.DeleteFunc(running, func(p *process) bool { return p.disk.member == m.id })
@@ -217,8 +220,8 @@ func (s *memberServer) Range(_ context.Context, request *pb.RangeRequest) (*pb.R
 
 func (s *memberServer) get(request *pb.RangeRequest) *pb.RangeResponse {
 	e, out := s.p.w.etcd, &pb.RangeResponse{Header: s.header()}
-	if string(request.Key) == markKey && e.mark > 0 {
-		out.Kvs, out.Count = []*mvccpb.KeyValue{{Key: request.Key, ModRevision: e.mark, Version: e.marks}}, 1
+	if mark, version := e.mark(); string(request.Key) == markKey && mark > 0 {
+		out.Kvs, out.Count = []*mvccpb.KeyValue{{Key: request.Key, ModRevision: mark, Version: version}}, 1
 	}
 	return out
 }
@@ -233,8 +236,9 @@ func (s *memberServer) Txn(_ context.Context, request *pb.TxnRequest) (*pb.TxnRe
 	}
 	e, w := s.p.w.etcd, s.p.w
 	out := &pb.TxnResponse{Succeeded: true}
+	mark, _ := e.mark()
 	for _, compare := range request.Compare {
-		out.Succeeded = out.Succeeded && string(compare.Key) == markKey && compare.GetModRevision() == e.mark
+		out.Succeeded = out.Succeeded && string(compare.Key) == markKey && compare.GetModRevision() == mark
 	}
 	if out.Succeeded {
 		for _, operation := range request.Success {
@@ -242,7 +246,7 @@ func (s *memberServer) Txn(_ context.Context, request *pb.TxnRequest) (*pb.TxnRe
 				out.Responses = append(out.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseRange{ResponseRange: s.get(read)}})
 			} else if operation.GetRequestPut() != nil {
 				w.puts(1)
-				e.mark, e.marks = e.last().revision, e.marks+1
+				e.marks = append(e.marks, e.last().revision)
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func (w *world) recovers(p *process, passed map[string]string, recorded func(str
 // continues makes a member the only one of a new etcd, with data that ended with a revision.
 func (w *world) continues(p *process, recorded func(string) uint64, revision int64) {
 	own := recorded(contract.RecordMember + p.name)
-	w.etcd = &cluster{id: recorded(contract.RecordCluster), lastID: w.etcd.lastID, mark: w.etcd.mark, marks: w.etcd.marks,
+	w.etcd = &cluster{id: recorded(contract.RecordCluster), lastID: w.etcd.lastID, marks: w.etcd.marked(revision),
 		log: []entry{{revision + contract.RevisionBump, []member{{id: own, name: p.name, url: "https://" + p.name + ".fleet-etcd.team.svc:2380", named: true}}}}}
 	*p.disk = disk{cluster: w.etcd.id, member: own, index: 1}
 }

@@ -9,14 +9,18 @@ import (
 )
 
 // decides has a person do what the registry says, where it waits for one: continue with the copy
-// that lacks the least, and with another one where that is refused.
+// that lacks the least, and with another one where that is refused; or tend to members.
 func (w *world) decides() {
 	r := w.registry()
 	if r == nil {
 		return
 	}
 	lost := r.Status.Recovery
-	if lost == nil || lost.Phase != "" && !strings.Contains(lost.Message, "spec.recovery") {
+	if lost == nil {
+		w.tends()
+		return
+	}
+	if lost.Phase != "" && !strings.Contains(lost.Message, "spec.recovery") {
 		return
 	}
 	said, asked := w.condition("EtcdReady").Message, r.Spec.Recovery
@@ -28,6 +32,9 @@ func (w *world) decides() {
 		return // it is said next
 	case !refused && !strings.Contains(said, "kubectl registry recover plan"):
 		w.fails("it is not said what a person does: %s", said)
+	}
+	if w.lost != nil && !w.accepted && lost.LastRevision < w.lost.known {
+		w.fails("etcd is said to have been at revision %d, and it was at %d", lost.LastRevision, w.lost.known)
 	}
 	copies := copiesOf(lost)
 	if refused {

@@ -36,9 +36,11 @@ type process struct {
 	// runs is true while the container runs, and cut while no one reaches it.
 	runs, cut bool
 	started   time.Time
-	// ended is what the container ended with last, 0 for not at all, and said what it said.
-	ended int64
-	said  string
+	// ended is what the container ended with last, 0 for not at all, and said what it said. And
+	// failure is what kubelet has reported of that.
+	ended   int64
+	said    string
+	failure map[string]any
 	// disk is that of an etcd member, nil in other pods, and mounted the record as kubelet has
 	// brought it.
 	disk    *disk
@@ -62,6 +64,9 @@ func (p *process) answers() bool { return p.serves() && p.disk == nil && p.chain
 
 // revision is the newest one that a member has.
 func (p *process) revision() int64 {
+	if p.disk.forked {
+		return p.disk.had
+	}
 	if i := min(p.disk.index, len(p.w.etcd.log)); i > 0 {
 		return p.w.etcd.log[i-1].revision
 	}
@@ -174,16 +179,10 @@ func (w *world) report(pod *stored, p *process) {
 	if name != "etcd" && name != "server" {
 		return
 	}
-	state := map[string]any{"waiting": map[string]any{"reason": "ContainerCreating"}}
-	phase := "Pending"
-	if p.runs || p.asks {
-		state, phase = map[string]any{"running": map[string]any{"startedAt": p.started.UTC().Format(time.RFC3339)}}, "Running"
-	} else if p.ended != 0 {
-		state, phase = map[string]any{"terminated": map[string]any{"exitCode": p.ended, "reason": "Error", "message": p.said}}, "Running"
-	}
+	phase, state, last := p.states()
 	is := p.answers()
 	if p.disk != nil {
-		is = p.serves() && w.etcd.leader != 0 && p.disk.cluster == w.etcd.id && w.holder(p.disk.member) == p
+		is = p.serves() && w.etcd.leader != 0 && !p.disk.ends() && p.disk.cluster == w.etcd.id && w.holder(p.disk.member) == p
 	}
 	condition := map[string]any{"type": "Ready", "status": "False", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
 	if is {
@@ -193,7 +192,26 @@ func (w *world) report(pod *stored, p *process) {
 	if len(conditions) > 0 && conditions[0].(map[string]any)["status"] == condition["status"] {
 		condition = conditions[0].(map[string]any)
 	}
-	w.status(pod, map[string]any{"phase": phase, "podIP": p.address, "conditions": []any{condition}, "containerStatuses": []any{map[string]any{"name": name, "ready": is, "restartCount": int64(0), "image": "", "imageID": "", "state": state}}})
+	w.status(pod, map[string]any{"phase": phase, "podIP": p.address, "conditions": []any{condition}, "containerStatuses": []any{map[string]any{"name": name, "ready": is, "restartCount": int64(0), "image": "", "imageID": "", "state": state, "lastState": last}}})
+}
+
+// states returns the phase of a pod, and the state of its container and the last one. One that has
+// ended with an error soon waits to be started again.
+func (p *process) states() (phase string, state, last map[string]any) {
+	last = map[string]any{}
+	if p.failure != nil {
+		last["terminated"] = p.failure
+	}
+	switch ends := map[string]any{"exitCode": p.ended, "reason": "Error", "message": p.said}; {
+	case p.runs || p.asks:
+		return "Running", map[string]any{"running": map[string]any{"startedAt": p.started.UTC().Format(time.RFC3339)}}, last
+	case p.ended == 0:
+		return "Pending", map[string]any{"waiting": map[string]any{"reason": "ContainerCreating"}}, last
+	case !same(p.failure, ends):
+		p.failure = ends
+		return "Running", map[string]any{"terminated": ends}, map[string]any{}
+	}
+	return "Running", map[string]any{"waiting": map[string]any{"reason": "CrashLoopBackOff"}}, last
 }
 
 // status stores the status of an object.
@@ -215,11 +233,10 @@ func (w *world) record() map[string]string {
 func (w *world) runMember(pod *stored, p *process) {
 	claim := w.host.objects[id{claimKind, pod.namespace, contract.EtcdMemberClaim(pod.name)}]
 	if p.disk == nil {
-		if claim == nil {
+		if claim == nil || claim.GetDeletionTimestamp() != nil { // no pod is scheduled that uses it
 			return
 		}
-		volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
-		if p.disk = w.disks[volume]; p.disk == nil || w.record() == nil || w.secret("fleet-etcd-server", "tls.crt") == nil {
+		if p.disk = w.diskOf(claim); p.disk == nil || w.record() == nil || w.secret("fleet-etcd-server", "tls.crt") == nil {
 			p.disk = nil
 			return
 		}

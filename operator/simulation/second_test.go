@@ -127,7 +127,7 @@ func (c cell) completes(w *world) {
 // ready with all of its members: how it is now, which its status may not say yet.
 func (c cell) complete(w *world) bool {
 	r := w.registry()
-	return (r == nil || w.ready() && have(int(r.Spec.Etcd.Replicas))(w)) && c.is(w)
+	return (r == nil || w.ready() && have(int(r.Spec.Etcd.Replicas))(w) && w.shrinks == 0) && c.is(w)
 }
 
 // enters lets time pass until what was begun enters the phase of the cell.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -39,7 +40,7 @@ var undertakings = slices.Concat(operations, changes)
 var operations = []undertaking{
 	{name: "from one member to three", members: 1, steps: 3, begins: func(w *world) { w.members(3) }, is: have(3)},
 	{name: "from three members to one", members: 3, steps: 5, begins: func(w *world) { w.members(1) }, is: have(1)},
-	{name: "a member is replaced", members: 3, steps: 3, begins: replaces, is: replaced},
+	{name: "a member is replaced", members: 3, steps: 3, begins: func(w *world) { w.replaces(name(1)) }, is: replaced},
 	{name: "a member is lost", members: 3, steps: 3, begins: func(w *world) { w.empties(1) }, is: have(3)},
 	{name: "volumes of another class", members: 3, steps: 7, begins: func(w *world) {
 		w.asks("volumes of another class", func(r *operatorv1alpha1.ClusterRegistry) {
@@ -111,11 +112,12 @@ func upgrades(w *world) {
 	w.asks("an upgrade", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Version = "v0.2.0" })
 }
 
-func replaces(w *world) {
+// replaces has a person have another member take the place of one.
+func (w *world) replaces(member string) {
 	for _, m := range w.etcd.last().members {
-		if m.name == name(1) {
-			w.asks("another member", func(r *operatorv1alpha1.ClusterRegistry) {
-				r.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: fmt.Sprintf("%x", m.id)}
+		if m.name == member {
+			w.asks("another member as "+member, func(r *operatorv1alpha1.ClusterRegistry) {
+				metav1.SetMetaDataAnnotation(&r.ObjectMeta, operatorv1alpha1.AnnotationReplaceMember, fmt.Sprintf("%x", m.id))
 			})
 		}
 	}

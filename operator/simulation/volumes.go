@@ -2,22 +2,14 @@ package simulation
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // bind gives claims their volumes, and takes what is released.
 func (w *world) bind() {
-	used := map[string]bool{}
-	for _, pod := range w.host.list(podKind, "") {
-		if component(pod) == "etcd" {
-			used[contract.EtcdMemberClaim(pod.name)] = true
-		}
-	}
 	for _, claim := range w.host.list(claimKind, "") {
-		volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
+		volume := volumeOf(claim)
 		switch {
-		case claim.GetDeletionTimestamp() != nil && !used[claim.name]:
+		case claim.GetDeletionTimestamp() != nil && !w.mounted(claim):
 			w.released(claim, volume)
 		case volume == "" && claim.GetDeletionTimestamp() == nil && w.chance(70):
 			w.provision(claim)

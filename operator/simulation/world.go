@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -57,8 +58,14 @@ type world struct {
 	// writes is true while clients write, acked is the newest revision that they were told.
 	writes bool
 	acked  int64
-	// accepted is true once a person has accepted that what was acknowledged may be lost.
+	// accepted is true once a person has accepted that what was acknowledged may be lost, and lost
+	// is what etcd has lost, nil for nothing.
 	accepted bool
+	lost     *loss
+	// deleted are the claims that a person has deleted, and when, and shrinks is how many members a
+	// person wants again who had to have more, zero for none.
+	deleted map[types.UID]time.Time
+	shrinks int32
 	// silent is when a server answered last, or no one was led to servers.
 	silent time.Time
 	// broken is what was found to be wrong where a test can't fail.
@@ -100,7 +107,7 @@ func live(t *testing.T, seed uint64, life func(*world)) {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), host: newHost(), disks: map[string]*disk{}, pods: map[string]*process{}, saved: map[string]disk{}, backups: map[string]contract.BackupReport{}, etcd: &cluster{}, version: "v0.2.0", mode: string(operatorv1alpha1.ModeAggregated)}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), host: newHost(), disks: map[string]*disk{}, pods: map[string]*process{}, saved: map[string]disk{}, deleted: map[types.UID]time.Time{}, backups: map[string]contract.BackupReport{}, etcd: &cluster{}, version: "v0.2.0", mode: string(operatorv1alpha1.ModeAggregated)}
 	w.host.refuses = func(key id) error {
 		if w.certManagerAway && key.kind.Group == "cert-manager.io" {
 			return apierrors.NewInternalError(errors.New("failed calling webhook: connection refused"))
@@ -256,38 +263,6 @@ func (w *world) act() {
 			actor()
 		}
 	}
-}
-
-// asks has a person make a change of the spec, or of the annotations.
-func (w *world) asks(what string, how func(*operatorv1alpha1.ClusterRegistry)) {
-	w.note("a person: %s", what)
-	r := w.registry().DeepCopy()
-	how(r)
-	tree, err := treeOf(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := w.host.update(key, func(stored *unstructured.Unstructured) error {
-		stored.Object["spec"] = tree.Object["spec"]
-		stored.SetAnnotations(tree.GetAnnotations())
-		return nil
-	}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// begins has a person create the registry, with so many etcd members.
-func (w *world) begins(replicas int64) { w.creates(w.spec(replicas)) }
-
-// spec is that of a registry with so many etcd members.
-func (w *world) spec(replicas int64) map[string]any {
-	return map[string]any{"version": w.version, "mode": w.mode, "etcd": map[string]any{"replicas": replicas}, "server": map[string]any{"replicas": int64(2)}}
-}
-
-// creates has a person create the registry.
-func (w *world) creates(spec map[string]any) {
-	w.make(operatorv1alpha1.SchemeGroupVersion.String(), "ClusterRegistry", key.namespace, key.name, map[string]any{"spec": spec})
-	w.writes = true
 }
 
 // end ends everything.
