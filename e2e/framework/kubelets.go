@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,16 +67,22 @@ func (k *Kubelets) Run(ctx context.Context) error {
 	if err := k.client.List(ctx, pods, client.InNamespace(k.namespace)); err != nil {
 		return err
 	}
+	secrets := &corev1.SecretList{}
+	if len(deployments.Items) > 0 {
+		if err := k.client.List(ctx, secrets, client.InNamespace(k.namespace)); err != nil {
+			return err
+		}
+	}
 	wanted := map[string]bool{}
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
-		if err := k.serve(ctx, d); err != nil {
+		if err := k.serve(ctx, d, secrets); err != nil {
 			return err
 		}
 		for n := range *d.Spec.Replicas {
 			name := fmt.Sprintf("%s-%d", d.Name, n)
 			wanted[name] = true
-			if err := k.pod(ctx, d, name); err != nil {
+			if err := k.pod(ctx, d, name, pods); err != nil {
 				return err
 			}
 		}
@@ -104,26 +110,25 @@ func (k *Kubelets) Run(ctx context.Context) error {
 // annotationTemplate is on pods, with the digest of the template that they are of.
 const annotationTemplate = "kubelets.test/template"
 
-// pod makes a pod of a Deployment, in the place of one of another template.
-func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) error {
+// pod makes a pod of a Deployment, in the place of one of another template that is there.
+func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string, there *corev1.PodList) error {
 	template, err := json.Marshal(d.Spec.Template)
 	if err != nil {
 		return err
 	}
-	digest, old := fmt.Sprintf("%x", sha256.Sum256(template)), &corev1.Pod{}
-	switch err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: name}, old); {
-	case err == nil && old.Annotations[annotationTemplate] == digest && old.Status.PodIP != "": // which its status says last
-		if ready := k.ready(); old.Status.Conditions[0].Status != ready {
-			old.Status.Conditions[0].Status, old.Status.Conditions[0].LastTransitionTime = ready, metav1.Now()
-			return k.client.Status().Update(ctx, old)
+	digest := fmt.Sprintf("%x", sha256.Sum256(template))
+	if i := slices.IndexFunc(there.Items, func(p corev1.Pod) bool { return p.Name == name }); i >= 0 {
+		old := &there.Items[i]
+		if old.Annotations[annotationTemplate] == digest && old.Status.PodIP != "" { // which its status says last
+			if ready := k.ready(); old.Status.Conditions[0].Status != ready {
+				old.Status.Conditions[0].Status, old.Status.Conditions[0].LastTransitionTime = ready, metav1.Now()
+				return k.client.Status().Update(ctx, old)
+			}
+			return nil
 		}
-		return nil
-	case err == nil:
 		if err := k.client.Delete(ctx, old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 			return err
 		}
-	case !apierrors.IsNotFound(err):
-		return err
 	}
 	annotations := map[string]string{annotationTemplate: digest}
 	maps.Copy(annotations, d.Spec.Template.Annotations)
@@ -145,11 +150,13 @@ func (k *Kubelets) ready() corev1.ConditionStatus {
 }
 
 // serve serves with the certificate of a Deployment's registry, too.
-func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
-	secret := &corev1.Secret{}
-	if err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: d.Labels["app.kubernetes.io/instance"] + contract.ServingSuffix}, secret); err != nil {
-		return err
+func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment, secrets *corev1.SecretList) error {
+	name := d.Labels["app.kubernetes.io/instance"] + contract.ServingSuffix
+	i := slices.IndexFunc(secrets.Items, func(s corev1.Secret) bool { return s.Name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no Secret %s yet", name)
 	}
+	secret := &secrets.Items[i]
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
 		return err

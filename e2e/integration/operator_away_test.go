@@ -138,12 +138,6 @@ func testHostAway(t *testing.T, s *site, host *framework.Host) {
 	s.apply("fleet", "{mode: Independent}")
 	s.ready("fleet")
 	host.Kill()
-	framework.Eventually(t, "the operator to miss the host cluster", func(context.Context) error {
-		if !operator.Said("/namespaces/" + s.namespace + `/clusterregistries/fleet\": dial tcp`) {
-			return errors.New("it does not")
-		}
-		return nil
-	})
 	operator.Ended("leader election lost")
 	operator = elected()
 	s.lasts()
