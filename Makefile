@@ -155,8 +155,8 @@ test-list: ## Print the parts of "test-full", and when each passed
 unit: ## Tests that need nothing
 	$(PURE) $(UNIT) $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
 	$(PURE) $(UNIT) -run '^Test(Page|Selections)$$' ./e2e/reliability
-	for module in $(LIBRARIES) hack/cluster; do (cd $$module && $(UNIT) ./...) || exit 1; done
-	cd hack && $(UNIT) -count=1 ./... # they read the other modules, of which the cache of results knows nothing
+	for module in $(LIBRARIES) hack/cluster; do (cd $$module && $(PURE) $(UNIT) ./...) || exit 1; done
+	cd hack && $(PURE) $(UNIT) -count=1 ./... # they read the other modules, of which the cache of results knows nothing
 
 .PHONY: simulation
 simulation: ## SEEDS=100: so many lives of each story of the operator's simulation, or the one of SEED

@@ -65,14 +65,13 @@ func writeCatalog(ctx context.Context, r *release, dir string) error {
 }
 
 // runOLM runs a program of hack/olm, which is a module of its own, at the top of
-// the repository. Paths among its arguments are absolute, or begin there.
+// the repository. Paths among its arguments are absolute, or begin there. The program stays in
+// bin/, where "make bundle" builds it as well: it takes longer to link than to run.
 func (r *release) runOLM(ctx context.Context, program string, args ...string) error {
-	scratch, err := os.MkdirTemp("", "olm-")
+	path, err := filepath.Abs(filepath.Join(r.source, "bin", program))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(scratch) }()
-	path := filepath.Join(scratch, program)
 	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./"+program)
 	build.Dir = filepath.Join(r.source, "hack", "olm")
 	run := exec.CommandContext(ctx, path, args...)
