@@ -33,12 +33,14 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 	for reason, test := range map[string]struct {
 		spec   string
 		broken func(*unstructured.Unstructured) error
-		// forbidden is true where the namespace can't be read.
-		forbidden, stays bool
+		// unread is true where the namespace can't be read, and forbidden where the registry may no
+		// longer be a part of the host cluster's API.
+		unread, forbidden, stays bool
 	}{
 		"its release is not known":    {spec: "version: v9.0.0"},
 		"it is paused":                {spec: "version: v9.0.0, paused: true", stays: true},
-		"its namespace can't be read": {spec: "version: v0.1.0", forbidden: true},
+		"its namespace can't be read": {spec: "version: v0.1.0", unread: true},
+		"it may not be aggregated":    {spec: "version: v9.0.0", forbidden: true},
 		"it can't be decoded": {spec: "version: v0.1.0", broken: func(o *unstructured.Unstructured) error {
 			return unstructured.SetNestedField(o.Object, "many", "spec", "etcd", "replicas")
 		}},
@@ -57,7 +59,7 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 			_, typed := object.(*operatorv1alpha1.ClusterRegistry)
 			tree, is := object.(*unstructured.Unstructured)
 			switch {
-			case test.forbidden && key.Namespace == "":
+			case test.unread && key.Namespace == "":
 				if _, is := object.(*metav1.PartialObjectMetadata); is && object.GetObjectKind().GroupVersionKind().Kind == "Namespace" {
 					return apierrors.NewInternalError(errors.New("no answer"))
 				}
@@ -73,9 +75,12 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 		mapper.Add(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), meta.RESTScopeRoot)
 		r.Applier = apply.New(operandtest.Mapped{Client: host, Kinds: mapper}, r.Live)
 		r.Namespaces, r.Host = permission.Namespaces{Aggregated: []string{permission.AllNamespaces}}, operandtest.Serving(t, false)
+		if test.forbidden {
+			r.Namespaces = permission.Namespaces{}
+		}
 		r.Discovery = &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}, FakedServerVersion: &hostversion.Info{GitVersion: "v1.37.1"}}
 		_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(registry)})
-		if (err != nil) != test.forbidden {
+		if (err != nil) != test.unread {
 			t.Errorf("%s: %v", reason, err)
 		}
 		if err := host.Get(t.Context(), client.ObjectKeyFromObject(service), service); apierrors.IsNotFound(err) == test.stays {
@@ -87,7 +92,7 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 		}
 		says := map[bool]string{false: "no longer registered", true: "stays registered: nothing is changed until spec.paused is false"}[test.stays]
 		condition := meta.FindStatusCondition(now.Status.Conditions, operatorv1alpha1.ConditionAPIServiceReady)
-		if !test.forbidden && (condition == nil || condition.Reason == operatorv1alpha1.ReasonUndecodable || !strings.Contains(condition.Message, says)) {
+		if !test.unread && (condition == nil || condition.Reason == operatorv1alpha1.ReasonUndecodable || !strings.Contains(condition.Message, says)) {
 			t.Errorf("%s: it says %+v", reason, condition)
 		}
 	}

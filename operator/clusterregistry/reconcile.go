@@ -120,8 +120,8 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		return
 	}
 	s.Rendered = rendered
-	if until := s.PausedUntil(); until != "" {
-		s.Freeze(until)
+	if condition, until := s.Paused(); until != "" {
+		s.FreezeBy(condition, until)
 	}
 	if s.restore, v = r.restoring(s).LookUp(ctx); !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)

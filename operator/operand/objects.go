@@ -58,7 +58,7 @@ type Objects struct {
 	// Rendered is what the registry is to consist of, nil until that is known.
 	Rendered *render.Result
 
-	frozen *frozen
+	frozen []frozen
 }
 
 // Installed reports whether the registry was complete once.

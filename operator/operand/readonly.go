@@ -1,34 +1,33 @@
 package operand
 
-import "github.com/clusterregistry/operator/operator/apply"
+import (
+	"slices"
+
+	"github.com/clusterregistry/operator/operator/apply"
+)
 
 // Freeze makes the reconcile read-only from here on: its writer can't write. What ends
-// that is for messages; the first one counts.
+// that is for messages, which have the first one.
 func (o *Objects) Freeze(until string) { o.FreezeBy("", until) }
 
 // FreezeBy is Freeze for what a part of the registry has found, which is its condition.
 func (o *Objects) FreezeBy(condition, until string) {
-	if o.frozen == nil {
-		o.frozen = &frozen{condition, until}
-	}
+	o.frozen = append(o.frozen, frozen{condition, until})
 }
 
 // ReadOnly reports whether nothing may be changed any more in this reconcile.
-func (o *Objects) ReadOnly() bool { return o.frozen != nil }
-
-// ReadOnlyDespite is ReadOnly for what may be changed although the part with a condition has made
-// the reconcile read-only.
-func (o *Objects) ReadOnlyDespite(condition string) bool {
-	return o.ReadOnly() && o.frozen.by != condition
-}
+func (o *Objects) ReadOnly() bool { return len(o.frozen) > 0 }
 
 // ReadOnlyUntil says what ends that nothing may be changed, as "spec.paused is false";
-// empty when changes may be made.
-func (o *Objects) ReadOnlyUntil() string {
-	if o.frozen == nil {
-		return ""
+// empty when changes may be made. What may be changed although parts have made the reconcile
+// read-only has their conditions: what they have found does not count then.
+func (o *Objects) ReadOnlyUntil(despite ...string) string {
+	for _, f := range o.frozen {
+		if !slices.Contains(despite, f.by) {
+			return f.until
+		}
 	}
-	return o.frozen.until
+	return ""
 }
 
 // Writer makes the changes of a reconcile. That of a read-only one can't: every change is
@@ -40,10 +39,10 @@ func (o *Objects) Writer() apply.Writer {
 	return rereading{o.Applier, o.Secrets}
 }
 
-// WriterDespite is Writer for what may be changed although the part with a condition has made the
-// reconcile read-only.
-func (o *Objects) WriterDespite(condition string) apply.Writer {
-	if o.ReadOnlyDespite(condition) {
+// WriterDespite is Writer for what may be changed although the parts with some conditions have
+// made the reconcile read-only.
+func (o *Objects) WriterDespite(conditions ...string) apply.Writer {
+	if o.ReadOnlyUntil(conditions...) != "" {
 		return apply.ReadOnly{}
 	}
 	return rereading{o.Applier, o.Secrets}

@@ -50,10 +50,17 @@ func TestWriterDespite(t *testing.T) {
 	if objects.WriterDespite("EtcdReady").Err() != nil || objects.Writer().Err() == nil {
 		t.Error("either its own finding holds it up, or nothing holds up the others any more")
 	}
-	if objects.ReadOnlyDespite("EtcdReady") || !objects.ReadOnlyDespite("CertificatesReady") {
+	if objects.ReadOnlyUntil("EtcdReady") != "" || objects.ReadOnlyUntil("CertificatesReady") == "" {
 		t.Error("what is said of it is not what its writer does")
 	}
 	if objects.WriterDespite("CertificatesReady").Err() == nil {
 		t.Error("another one's finding does not hold it up")
+	}
+	objects.FreezeBy("CertificatesReady", "this is resolved: CertificatesReady: CAMissing")
+	if objects.WriterDespite("EtcdReady").Err() == nil || objects.ReadOnlyUntil("EtcdReady") != "this is resolved: CertificatesReady: CAMissing" {
+		t.Errorf("what another one finds later does not hold it up: until %q", objects.ReadOnlyUntil("EtcdReady"))
+	}
+	if objects.WriterDespite("EtcdReady", "CertificatesReady").Err() != nil {
+		t.Error("both are what it may be changed despite, and hold it up")
 	}
 }

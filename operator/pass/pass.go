@@ -118,17 +118,28 @@ func (p Pass) Halted() (reason, until string) {
 	return "", ""
 }
 
-// PausedUntil says what ends that nothing may be changed now, nothing when changes may be
-// made. An upgrade is paused between its phases, never in the middle of one, and a change of
-// etcd's members not while a member joins or leaves.
-func (p Pass) PausedUntil() string {
+// Paused says what ends that nothing may be changed now, nothing when changes may be made, and
+// the condition of the part that it is about, none where a person has paused all of them. An
+// upgrade is paused between its phases, never in the middle of one, and a change of etcd's
+// members not while a member joins or leaves.
+func (p Pass) Paused() (condition, until string) {
 	o := p.Registry.Status.Operation
 	between := !p.Upgrading() || o.PhaseCompleted || o.Phase == operatorv1alpha1.PhasePreflight
 	between = between && !p.Identity.Record.Changing()
-	if reason, until := p.Halted(); reason != "" && between {
-		return until
+	reason, until := p.Halted()
+	switch {
+	case reason == "" || !between:
+		return "", ""
+	case reason == operatorv1alpha1.ReasonPaused:
+		return "", until
 	}
-	return ""
+	return operatorv1alpha1.ConditionAPIServiceReady, until
+}
+
+// PausedUntil says what ends that nothing may be changed now, nothing when changes may be made.
+func (p Pass) PausedUntil() string {
+	_, until := p.Paused()
+	return until
 }
 
 // Deleting says that the registry is being deleted and why, nothing when it is not.

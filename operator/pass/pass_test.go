@@ -62,6 +62,28 @@ func TestPausedUntil(t *testing.T) {
 	}
 }
 
+// TestPaused tells a person's pause, which is of no one part, from that a registry may not be a part
+// of the host cluster's API: the pause comes first.
+func TestPaused(t *testing.T) {
+	for reason, test := range map[string]struct {
+		paused, forbidden bool
+		condition, until  string
+	}{
+		"nothing holds it":    {false, false, "", ""},
+		"a person does":       {true, false, "", "spec.paused is false"},
+		"it may not be there": {false, true, operatorv1alpha1.ConditionAPIServiceReady, "mode Aggregated is allowed in namespace team"},
+		"both":                {true, true, "", "spec.paused is false"},
+	} {
+		p := New(operandtest.New(t, operandtest.InstalledAggregated), Found{}.Verdict)
+		if p.Registry.Spec.Paused = test.paused; test.forbidden {
+			p.Aggregation = verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "no one has allowed it")
+		}
+		if condition, until := p.Paused(); condition != test.condition || until != test.until || p.PausedUntil() != until {
+			t.Errorf("%s: %q, until %q", reason, condition, until)
+		}
+	}
+}
+
 // TestUnsteady names the first of the parts that keep a registry from being steady.
 func TestUnsteady(t *testing.T) {
 	verdicts := Found{}

@@ -44,7 +44,8 @@ func (n Namespaces) mayReach(namespace string) bool {
 }
 
 // Aggregation returns whether the registry may be a part of the host's API. One that is installed
-// keeps serving, since the host would suffer without it, but it is not changed.
+// keeps serving, since the host would suffer without it, but it is not changed. Once no server is
+// ready the host suffers by it, and it is unregistered.
 func (n Namespaces) Aggregation(p pass.Pass) verdict.Verdict {
 	namespace := p.Registry.Namespace
 	if p.Registry.Spec.Mode != operatorv1alpha1.ModeAggregated || n.MayAggregate(namespace) {
@@ -52,7 +53,7 @@ func (n Namespaces) Aggregation(p pass.Pass) verdict.Verdict {
 	}
 	what := "nothing is installed"
 	if p.Installed() {
-		what = "the registry keeps serving, but is no longer changed, not even repaired"
+		what = "the registry keeps serving, but is no longer changed, not even repaired, and is unregistered once no server is ready"
 	}
 	return verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "mode Aggregated is not allowed in namespace %s, because it would give the namespace the host cluster's API group %s: %s. "+
 		"To allow it, an administrator of the cluster adds %s to the operator's variable AGGREGATED_NAMESPACES, in its Deployment or, with OLM, in spec.config.env of its Subscription. Mode Independent needs no permission",

@@ -54,20 +54,49 @@ func TestSecondLoss(t *testing.T) {
 func TestNoServer(t *testing.T) {
 	lives(t, func(w *world) {
 		w.installed(3)
-		cut := func(is bool) {
-			w.note("the servers are cut off: %t", is)
-			for _, p := range w.pods {
-				if p.disk == nil {
-					p.cut = is
-				}
-			}
-		}
-		cut(true)
+		w.cutsServers(true)
 		w.pass(10 * time.Minute)
 		if len(w.host.list(apiServices, "")) > 0 {
 			w.fails("the registry is registered")
 		}
-		cut(false)
+		w.cutsServers(false)
+		w.rests(20 * time.Minute)
+		if len(w.host.list(apiServices, "")) == 0 {
+			w.fails("the registry is not registered")
+		}
+	})
+}
+
+func (w *world) cutsServers(cut bool) {
+	w.note("the servers are cut off: %t", cut)
+	for _, p := range w.pods {
+		if p.disk == nil {
+			p.cut = cut
+		}
+	}
+}
+
+// TestNoServerWithoutPermission takes the permission to be a part of the host cluster's API away
+// before no server answers: the host cluster is led to none all the same, until it is given again.
+func TestNoServerWithoutPermission(t *testing.T) {
+	lives(t, func(w *world) {
+		w.installed(1)
+		w.faults.kill = 0 // another operator would have the permission
+		w.until("an operator runs", time.Minute, func() bool { return w.operator != nil })
+		allowed := &w.operator.reconciler.Namespaces.Aggregated
+		before := *allowed
+		*allowed = nil
+		w.cutsServers(true)
+		w.pass(10 * time.Minute)
+		if len(w.host.list(apiServices, "")) > 0 {
+			w.fails("the registry is registered")
+		}
+		w.cutsServers(false)
+		w.pass(10 * time.Minute)
+		if len(w.host.list(apiServices, "")) > 0 {
+			w.fails("the registry is registered without permission")
+		}
+		*allowed = before
 		w.rests(20 * time.Minute)
 		if len(w.host.list(apiServices, "")) == 0 {
 			w.fails("the registry is not registered")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,10 +47,14 @@ func (s *Stage) Left(ctx context.Context, p pass.Pass) verdict.Verdict {
 
 // again says when a registry that is not registered is so again.
 func (s *Stage) again() string {
+	const answers = "when a server answers"
 	if s.left {
-		return "when a server answers, and what keeps the registry from being reconciled is resolved"
+		return answers + ", and what keeps the registry from being reconciled is resolved"
 	}
-	return "when a server answers"
+	if s.ReadOnly() {
+		return answers + ", and the registry may be changed again"
+	}
+	return answers
 }
 
 // heldBefore says what keeps the registry registered that the reconcile would have found before
@@ -59,7 +64,7 @@ func heldBefore(p pass.Pass) string {
 	if p.Registry.DeletionTimestamp != nil {
 		return "" // the registration goes first
 	}
-	if until := p.PausedUntil(); until != "" {
+	if condition, until := p.Paused(); until != "" && !slices.Contains(despite, condition) {
 		return "nothing is changed until " + until
 	}
 	if err := p.Authorities.Err; err != nil {

@@ -20,13 +20,16 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
+// despite are the conditions of the parts for whose sake nothing else is changed, and which do not
+// keep a registry without a backend registered: namespaces of the host cluster must not hang until
+// an etcd is back, nor until a registry may be a part of its API again. They do keep it from being
+// registered again: it may be another etcd that is back. A pause keeps it, which says that a person
+// acts on it, and so do CAs that are not known, since what is published may be their only record.
+var despite = []string{operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionAPIServiceReady}
+
 // release unregisters a registry that has no backend: no server is ready, none answers the
 // operator, and the host cluster has reached none for longer than Grace. Until one is, no namespace
 // of the host cluster could be deleted. It is done where there is nothing to release.
-//
-// That nothing is changed for etcd's sake does not hold it up: namespaces of the host cluster must
-// not hang until an etcd is back. It does keep the registry from being registered again, since it
-// may be another etcd that is back.
 func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIService) verdict.Verdict {
 	i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return silentFor(s.Now, service) >= Grace })
 	if i < 0 {
@@ -72,7 +75,7 @@ func (s *Stage) deleteAll(ctx context.Context, services []*apiregistrationv1.API
 			continue
 		}
 		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name}
-		if _, err := s.WriterDespite(operatorv1alpha1.ConditionEtcdReady).Delete(ctx, reference, s.Owner()); err != nil {
+		if _, err := s.WriterDespite(despite...).Delete(ctx, reference, s.Owner()); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -97,9 +100,9 @@ func (s *Stage) kept(service *apiregistrationv1.APIService, why string, err erro
 
 // keeps says why the registry is not to be unregistered, empty where nothing keeps it.
 func (s *Stage) keeps(ctx context.Context) (string, error) {
-	switch {
-	case s.ReadOnlyDespite(operatorv1alpha1.ConditionEtcdReady):
-		return "nothing is changed until " + s.ReadOnlyUntil(), nil
+	switch until := s.ReadOnlyUntil(despite...); {
+	case until != "":
+		return "nothing is changed until " + until, nil
 	case s.held != "":
 		return s.held, nil
 	case s.Replaced && s.Registry.DeletionTimestamp == nil: // what is published is the only record of the CA that servers may have theirs of

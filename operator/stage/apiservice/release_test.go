@@ -210,7 +210,7 @@ func TestReleased(t *testing.T) {
 		}
 		deleted := strings.TrimSpace(strings.TrimPrefix(test.there, test.left))
 		want := min(1, len(deleted))
-		if got := o.Events.(*events.FakeRecorder).Events; len(got) != want || want > 0 && !strings.HasSuffix(<-got, strings.ReplaceAll(deleted, " ", "."+Group+", ")+"."+Group+", which are created again when a server answers") {
+		if got := o.Events.(*events.FakeRecorder).Events; len(got) != want || want > 0 && !strings.Contains(<-got, strings.ReplaceAll(deleted, " ", "."+Group+", ")+"."+Group+", which are created again when a server answers") {
 			t.Errorf("%s: not %d events of it", test.reason, want)
 		}
 	}
