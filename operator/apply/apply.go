@@ -40,7 +40,11 @@ func (a *Applier) ApplyFrom(ctx context.Context, first, wanted *unstructured.Uns
 	if current != nil && a.done(wanted, sum, current) {
 		return nil
 	}
-	applied, err := a.write(ctx, first, wanted, current)
+	if current != nil && asked(wanted, sum, current) {
+		a.remember(reference, memo{wanted: sum, result: content(current), version: current.GetResourceVersion()})
+		return nil
+	}
+	applied, err := a.write(ctx, first, marked(wanted, sum), current)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,9 @@ const (
 	AnnotationVerify = GroupName + "/verify"
 	// AnnotationBackup is on the Job of a backup, with what it does and to which one.
 	AnnotationBackup = GroupName + "/backup"
+	// AnnotationApplied is on each Job, with the digest of what the operator has asked for: a
+	// webhook of the host cluster may have made something else of that.
+	AnnotationApplied = GroupName + "/applied"
 	// FinalizerBackup holds the deletion of a ClusterRegistryBackup up whose deletionPolicy
 	// is Delete until it is deleted in its store.
 	FinalizerBackup = GroupName + "/backup-content"
