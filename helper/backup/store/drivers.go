@@ -21,6 +21,8 @@ import (
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/azureblob"
 	"gocloud.dev/blob/fileblob"
@@ -72,8 +74,18 @@ func (c Config) s3(ctx context.Context, secrets map[string]string) (*blob.Bucket
 		if c.Endpoint != "" {
 			o.BaseEndpoint, o.UsePathStyle = aws.String(c.Endpoint), true
 			o.RequestChecksumCalculation, o.ResponseChecksumValidation = aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired
+			o.APIOptions = append(o.APIOptions, sumUploads)
 		}
 	}), c.Bucket, bucket)
+}
+
+// sumUploads adds Content-MD5 to what is uploaded, the checksum that all stores with S3's API know:
+// a bucket with Object Lock refuses what has none.
+func sumUploads(stack *middleware.Stack) error {
+	if operation := stack.ID(); operation != "PutObject" && operation != "UploadPart" {
+		return nil
+	}
+	return smithyhttp.AddContentChecksumMiddleware(stack)
 }
 
 // retryer is the SDK's, which also asks again where an answer that refuses a request was cut:
