@@ -154,14 +154,23 @@ func prune() *cobra.Command {
 	var keep layout.Retention
 	cmd := onArchive(&archiveFlags{}, "prune", "Remove old backups, and what interrupted ones have left", func(ctx context.Context, a archive.Archive) (any, error) {
 		removed, err := a.Prune(ctx, keep, time.Now())
-		if err != nil && len(removed) > 0 {
-			err = fmt.Errorf("after %d backups were removed: %w", len(removed), err)
-		}
-		return contract.BackupsRemoved{Names: removed}, err
+		return pruned(removed, err)
 	})
 	cmd.Flags().IntVar(&keep.KeepLast, "keep-last", 0, "how many backups stay at least; with neither this nor --keep-for, all do")
 	cmd.Flags().DurationVar(&keep.KeepFor, "keep-for", 0, "how long each backup stays at least")
 	return cmd
+}
+
+// pruned is what is reported of old backups: what was removed is, also where others could not be.
+func pruned(removed []string, err error) (contract.BackupsRemoved, error) {
+	report := contract.BackupsRemoved{Names: removed}
+	if err == nil || len(removed) == 0 || errors.Is(err, store.ErrUnreachable) {
+		return report, err
+	}
+	const longest = 1000 // beside the names, in a termination message
+	text := err.Error()
+	report.Failure = strings.ToValidUTF8(text[:min(longest, len(text))], "")
+	return report, nil
 }
 
 func remove() *cobra.Command {

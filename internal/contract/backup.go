@@ -91,4 +91,6 @@ type BackupList struct {
 // BackupsRemoved is what the helper reports of backups that it has removed.
 type BackupsRemoved struct {
 	Names []string `json:"names,omitempty"`
+	// Failure says why others could not be removed, empty where there are none.
+	Failure string `json:"failure,omitempty"`
 }

@@ -201,7 +201,7 @@ func TestChoose(t *testing.T) {
 		{"one that waits is deleted", []*object{made("b", pending, 2, deleted)}, "", "one", ""},
 	} {
 		got := ""
-		if task := Choose(test.all, operatorv1alpha1.BackupStatus{Pruned: test.pruned}, test.lineage); task != nil {
+		if task := Choose(test.all, operatorv1alpha1.BackupStatus{Pruned: test.pruned}, test.lineage, now); task != nil {
 			got = fmt.Sprintf("%s in %s, skips %v", task.ID(), task.Lineage, task.SkipUnchanged)
 		}
 		if got != test.want {
@@ -583,6 +583,9 @@ func TestJudge(t *testing.T) {
 		{"failed", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Hour), LastFailure: failure(time.Minute)}, false, operatorv1alpha1.ReasonBackupFailed, "lost failed at 2026-03-01T10:19:30Z: no route; the last backup"},
 		{"failed, and succeeded", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Minute), LastFailure: failure(time.Hour)}, true, operatorv1alpha1.ReasonBackedUp, ""},
 		{"damaged", false, []*object{made("lost", operatorv1alpha1.BackupDamaged, time.Minute)}, operatorv1alpha1.BackupStatus{LastFailure: failure(time.Minute)}, false, operatorv1alpha1.ReasonVerificationFailed, "no backup has succeeded yet"},
+		{"old ones can't be removed", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Minute), PruneFailure: unremoved(time.Hour)}, true, operatorv1alpha1.ReasonBackupsNotRemoved, "; old backups can't be removed since 2026-03-01T08:20:30Z, and the operator will retry at 2026-03-01T11:20:30Z: a lock"},
+		{"that is tried again", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Minute), PruneFailure: unremoved(0)}, true, operatorv1alpha1.ReasonBackupsNotRemoved, "another attempt is in progress: a lock"},
+		{"old ones can't be removed, and new ones fail", false, nil, operatorv1alpha1.BackupStatus{LastFailure: failure(time.Minute), PruneFailure: unremoved(time.Hour)}, false, operatorv1alpha1.ReasonBackupFailed, "no route; no backup has succeeded yet; old backups can't be removed"},
 		{"suspended", true, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(50 * time.Hour)}, false, operatorv1alpha1.ReasonBackupSuspended, "until spec.backup.suspend is false"},
 	} {
 		got := Judge(operatorv1alpha1.Backup{Schedule: "0 * * * *", Suspend: test.suspend}, s, test.status, test.all, now)

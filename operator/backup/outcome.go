@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -131,9 +132,12 @@ func (o Outcome) Shown() (contract.BackupReport, bool) {
 	return report, report.Name != "" && report.SHA256 != "" && report.Revision > 0 && report.Bytes > 0 && !report.Time.IsZero()
 }
 
-// Removed reads which backups a Job has removed.
-func (o Outcome) Removed() []string {
+// Removed reads which backups a Job that has ended has removed, and why not all that were to be.
+func (o Outcome) Removed() (names []string, failure string) {
+	if o.State != Succeeded {
+		return nil, cmp.Or(o.Message, "the Job failed")
+	}
 	var removed contract.BackupsRemoved
 	_ = json.Unmarshal([]byte(o.report), &removed) // it is valid, and says nothing else
-	return removed.Names
+	return removed.Names, removed.Failure
 }

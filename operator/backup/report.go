@@ -72,6 +72,12 @@ type Finding struct {
 // missing, is known to the caller, and comes first.
 func Judge(spec operatorv1alpha1.Backup, s schedule.Schedule, status operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.ClusterRegistryBackup, now time.Time) Finding {
 	finding := judge(spec, s, status, all, now)
+	if status.PruneFailure != nil {
+		if finding.Good {
+			finding.Reason = operatorv1alpha1.ReasonBackupsNotRemoved
+		}
+		finding.Message += "; " + notRemoved(status, now)
+	}
 	if away := status.StoreUnreachable; away != nil {
 		if finding.Reason != operatorv1alpha1.ReasonVerificationFailed { // which is worse
 			finding = Finding{Reason: operatorv1alpha1.ReasonStoreUnreachable, Message: last(status.LastSuccess)}

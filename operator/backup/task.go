@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -38,19 +39,22 @@ type Task struct {
 	// Request is, of Verify, the request by which a backup that has ended is verified again;
 	// empty for the verification that is a part of the backup.
 	Request string
+	// Again identifies, of Prune, the attempt after one that failed; empty for the first one after
+	// a backup.
+	Again string
 }
 
 // ID identifies the task, on its Job.
 func (t Task) ID() string {
-	return strings.TrimSpace(strings.Join([]string{string(t.Step), t.Name, string(t.Object.UID), t.Request}, " "))
+	return strings.TrimSpace(strings.Join([]string{string(t.Step), t.Name, string(t.Object.UID), cmp.Or(t.Request, t.Again)}, " "))
 }
 
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
 // was begun, then what is to be deleted, then what follows from a backup that succeeded, then
-// one that waits, and then what is to be verified again: of that there may be any number, and
-// again and again. While the store can't be reached, what was begun may last, and a deletion does not wait
+// one that waits, then what is to be removed although it could not be, and then what is to be
+// verified again: of that there may be any number, and again and again. While the store can't be reached, what was begun may last, and a deletion does not wait
 // for it, but for an attempt that is in progress. The lineage is the present one, empty while there is none.
-func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
+func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string, now time.Time) *Task {
 	sorted := oldestFirst(all)
 	deletion := nextDeletion(sorted)
 	if away := status.StoreUnreachable; deletion != nil && away != nil && away.NextAttempt != nil {
@@ -68,11 +72,15 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 		return deletion
 	}
 	if lineage != "" {
-		if newest := newestSuccess(sorted, lineage); newest != nil && newest.Name != status.Pruned {
+		newest := newestSuccess(sorted, lineage)
+		if newest != nil && newest.Name != status.Pruned {
 			return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage}
 		}
 		if b := nextWaiting(sorted); b != nil {
 			return save(b, lineage)
+		}
+		if again := removesAgain(status, now); newest != nil && again != "" {
+			return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage, Again: again}
 		}
 	}
 	for _, b := range sorted {

@@ -283,10 +283,30 @@ type BackupStatus struct {
 	// +optional
 	Pruned string `json:"pruned,omitempty"`
 
+	// pruneFailure says since when old backups can't be removed from the store. It is not set
+	// while they can be.
+	// +optional
+	PruneFailure *PruneFailure `json:"pruneFailure,omitempty"`
+
 	// storeUnreachable says since when the store can't be reached. It is not set while it can,
 	// or when nothing is to be done there.
 	// +optional
 	StoreUnreachable *StoreUnreachable `json:"storeUnreachable,omitempty"`
+}
+
+// PruneFailure is a time in which old backups can't be removed from a store.
+type PruneFailure struct {
+	// since is when the first attempt to remove them failed.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// nextAttempt is when the next attempt begins, unless one follows another backup before.
+	// +required
+	NextAttempt metav1.Time `json:"nextAttempt"`
+
+	// message says why the last attempt failed.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // StoreUnreachable is a time in which a store can't be reached.

@@ -319,6 +319,9 @@ const (
 const (
 	// ReasonBackedUp is the reason of a registry whose last backup succeeded.
 	ReasonBackedUp = "BackedUp"
+	// ReasonBackupsNotRemoved is the reason of a registry whose last backup succeeded, and whose
+	// old ones can't be removed from the store: the message says since when, and why.
+	ReasonBackupsNotRemoved = "BackupsNotRemoved"
 	// ReasonFirstBackupPending is the reason of a registry of which no backup was due yet, or
 	// the first one is being taken.
 	ReasonFirstBackupPending = "FirstBackupPending"

@@ -305,6 +305,23 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// TestPruneOthers removes all but one that can't be, and says why that one was not.
+func TestPruneOthers(t *testing.T) {
+	dir := t.TempDir()
+	a := archive(t, dir, "one")
+	for i := range int64(5) {
+		b := a.mustUpload(t, fmt.Sprint("b", i+1), i+1)
+		if i == 0 || i == 2 {
+			// Where the driver removes a file with attributes, which user root is not kept from.
+			must(t, os.MkdirAll(filepath.Join(dir, a.Lineage.Snapshot(b.Name, b.SHA256)+".attrs", "kept"), 0o700))
+		}
+	}
+	removed, err := a.Prune(t.Context(), layout.Retention{KeepLast: 1}, start)
+	if !slices.Equal(removed, []string{"b2", "b4"}) || err == nil || !strings.Contains(err.Error(), "delete prod/one/b1/") || !strings.HasSuffix(err.Error(), "; and 1 more could not be removed") {
+		t.Errorf("removed are %v: %v", removed, err)
+	}
+}
+
 // TestPruneInParts removes no more at a time than a termination message can name.
 func TestPruneInParts(t *testing.T) {
 	a := archive(t, t.TempDir(), "one")

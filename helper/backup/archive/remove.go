@@ -1,10 +1,14 @@
 package archive
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/clusterregistry/operator/helper/backup/layout"
+	"github.com/clusterregistry/operator/helper/backup/store"
 )
 
 // most is how many backups are removed at a time, whose names fit into a termination
@@ -13,25 +17,36 @@ const most = 40
 
 // Prune removes the backups that the retention lets go, the oldest first, and what
 // interrupted ones have left. It returns the names of those that it removed, even when it
-// fails.
+// fails. One that the store lets not be removed keeps no other one.
 func (a Archive) Prune(ctx context.Context, keep layout.Retention, now time.Time) (removed []string, err error) {
 	have, err := a.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	goes := keep.Obsolete(have.Backups, now)
-	for _, b := range goes[:min(most, len(goes))] {
-		if err := a.remove(ctx, have.contents, b.Name); err != nil {
-			return removed, err
+	kept := 0
+	refused := func(why error) (others bool) {
+		kept, err = kept+1, cmp.Or(err, why)
+		return ctx.Err() == nil && !errors.Is(why, store.ErrUnreachable)
+	}
+	for _, b := range keep.Obsolete(have.Backups, now) {
+		if len(removed) == most {
+			break
 		}
-		removed = append(removed, b.Name)
+		if why := a.remove(ctx, have.contents, b.Name); why == nil {
+			removed = append(removed, b.Name)
+		} else if !refused(why) {
+			return removed, why
+		}
 	}
 	for _, key := range have.contents.Left(a.Lineage, have.Backups) {
-		if err := a.Store.Delete(ctx, key); err != nil {
-			return removed, err
+		if why := a.Store.Delete(ctx, key); why != nil && !refused(why) {
+			return removed, why
 		}
 	}
-	return removed, nil
+	if kept > 1 {
+		err = fmt.Errorf("%w; and %d more could not be removed", err, kept-1)
+	}
+	return removed, err
 }
 
 // Delete removes one backup, or what is left of it. That there is none is no error.

@@ -1,6 +1,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,10 @@ type backupWorld struct {
 	// taken is when those in the store were taken, by name.
 	taken map[string]time.Time
 	// saved are the backups in the store, as the helper names them; fails says of a command
-	// how it ends.
-	saved []string
-	fails map[string]string
+	// how it ends, and removes is what is reported of old ones.
+	saved   []string
+	fails   map[string]string
+	removes string
 }
 
 const neverKilled = 1 << 20
@@ -216,7 +218,9 @@ func (w *backupWorld) run() {
 		w.saved = append(w.saved, name)
 	case step == "verify":
 		message = report + `,"verifiedTime":"2026-03-01T10:01:00Z"}`
-	case step == "prune" || step == "delete":
+	case step == "prune":
+		message = cmp.Or(w.removes, "{}")
+	case step == "delete":
 		message = "{}"
 	}
 	condition := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now)}
@@ -342,7 +346,7 @@ func TestBackupsFail(t *testing.T) {
 		{"the store is down", map[string]string{"save": "1 no route"}, operatorv1alpha1.BackupFailed, operatorv1alpha1.ReasonBackupFailed, "no route"},
 		{"the store is down after that", map[string]string{"verify": "1 no route"}, operatorv1alpha1.BackupFailed, operatorv1alpha1.ReasonVerificationFailed, "could not be verified"},
 		{"it is damaged", map[string]string{"verify": "65 another hash"}, operatorv1alpha1.BackupDamaged, operatorv1alpha1.ReasonVerificationFailed, "another hash"},
-		{"old ones can't be removed", map[string]string{"prune": "1 no route"}, operatorv1alpha1.BackupCompleted, operatorv1alpha1.ReasonBackedUp, ""},
+		{"old ones can't be removed", map[string]string{"prune": "1 no route"}, operatorv1alpha1.BackupCompleted, operatorv1alpha1.ReasonBackupsNotRemoved, "no route"},
 	} {
 		w := newBackupWorld(t)
 		w.fails = test.fails

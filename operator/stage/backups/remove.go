@@ -15,7 +15,7 @@ import (
 )
 
 // pruned deletes the objects of backups that are no longer in the store. What failed is done
-// after the next backup.
+// again, after the next backup or an hour, whichever is first.
 func (s *Stage) pruned(ctx context.Context, t backup.Task, outcome backup.Outcome) error {
 	status := s.Registry.Status.Backup
 	switch outcome.State {
@@ -23,12 +23,8 @@ func (s *Stage) pruned(ctx context.Context, t backup.Task, outcome backup.Outcom
 		return nil
 	case backup.Lost:
 		return s.deleteBackupJob(ctx)
-	case backup.Failed, backup.Damaged:
-		s.Event(corev1.EventTypeWarning, eventBackupPruneFailed, actionBackup, "old backups were not removed, the operator will retry after the next backup: %s", outcome.Message)
-		status.Pruned = t.Name
-		return nil
 	}
-	removed := outcome.Removed()
+	removed, failure := outcome.Removed()
 	for _, b := range s.Found.All {
 		if backup.HasContent(b) && b.Status.Lineage == t.Lineage && slices.Contains(removed, b.Name) {
 			if err := s.deleteBackup(ctx, b); err != nil {
@@ -40,6 +36,12 @@ func (s *Stage) pruned(ctx context.Context, t backup.Task, outcome backup.Outcom
 		s.Event(corev1.EventTypeNormal, eventBackupsPruned, actionBackup, "%d backups were removed by spec.backup.retention: %s", len(removed), operand.Names(references(removed)))
 	}
 	status.Pruned = t.Name
+	if failure == "" {
+		status.PruneFailure = nil
+		return nil
+	}
+	s.Event(corev1.EventTypeWarning, eventBackupPruneFailed, actionBackup, "old backups were not removed, and the operator will retry: %s", failure)
+	backup.NotRemoved(status, failure, s.Now)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (s *Stage) observe(ctx context.Context, unreadable error) {
 	if s.Identity.Record != nil {
 		lineage = s.Identity.Record.Lineage
 	}
-	task := backup.Choose(s.Found.All, status, lineage)
+	task := backup.Choose(s.Found.All, status, lineage, s.Now)
 	if task != nil && !s.Found.blocked.Complete() && !begun(*task) {
 		task = nil
 	}

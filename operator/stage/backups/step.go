@@ -97,6 +97,9 @@ func (s *Stage) judgeBackups(times schedule.Schedule, invalid error, step verdic
 	if away := status.StoreUnreachable; away != nil && away.NextAttempt != nil && !s.ReadOnly() {
 		v.After = min(v.After, max(verdict.AtOnce, away.NextAttempt.Sub(s.Now)))
 	}
+	if failure := status.PruneFailure; failure != nil && s.Now.Before(failure.NextAttempt.Time) {
+		v.After = min(v.After, failure.NextAttempt.Sub(s.Now))
+	}
 	if status.NextRun != nil {
 		v.After = min(v.After, max(verdict.AtOnce, status.NextRun.Sub(s.Now)))
 	}
