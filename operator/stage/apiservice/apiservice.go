@@ -158,7 +158,11 @@ func (s *Stage) register(ctx context.Context, services []free) verdict.Verdict {
 func (s *Stage) mayRegister(there []*apiregistrationv1.APIService, missing []string) verdict.Verdict {
 	serves := s.Servers.Answering > 0 && (s.Installed() || s.Servers.Complete())
 	switch {
-	case len(missing) == 0 || serves && !s.ReadOnly():
+	case len(missing) == 0:
+		return done
+	case !s.MayAggregate(s.Registry.Namespace): // within a phase of an upgrade, all else is still changed
+		return verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "APIService %s does not exist, and is not created: mode Aggregated is not allowed in namespace %s", missing[0], s.Registry.Namespace).In(verdict.Vigil)
+	case serves && !s.ReadOnly():
 		return done
 	case serves:
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist, and nothing is made until %s", missing[0], s.ReadOnlyUntil()).In(verdict.Vigil)

@@ -87,7 +87,7 @@ func TestRegistration(t *testing.T) {
 		service.SetAPIVersion("apiregistration.k8s.io/v1")
 		service.SetKind("APIService")
 		o.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageEndpoint: {service}}
-		stage := Stage{Objects: o, Servers: pass.Servers{Answering: test.answering}}
+		stage := Stage{Objects: o, MayAggregate: allowed, Servers: pass.Servers{Answering: test.answering}}
 		v := stage.Run(t.Context())
 		current := &apiregistrationv1.APIService{}
 		err = o.Client.Get(t.Context(), client.ObjectKey{Name: service.GetName()}, current)
@@ -102,7 +102,7 @@ func TestTaken(t *testing.T) {
 	o := operandtest.New(t, operandtest.InstalledAggregated, operandtest.APIService("other", nil))
 	o.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageEndpoint: {operandtest.Rendered(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), operandtest.APIService("fleet", nil).Name)}}
 	o.Rendered.Stages[render.StageEndpoint][0].SetNamespace("")
-	stage := Stage{Objects: o, Servers: pass.Servers{Answering: 1}}
+	stage := Stage{Objects: o, MayAggregate: allowed, Servers: pass.Servers{Answering: 1}}
 	if found := stage.Run(t.Context()); found.Reason != "GroupTaken" || found.TakenBy == "" || !strings.Contains(found.Message, found.TakenBy) {
 		t.Errorf("%+v", found)
 	}
@@ -144,7 +144,7 @@ func TestBesideDefinition(t *testing.T) {
 			o.Rendered.Stages[render.StageEndpoint] = append(o.Rendered.Stages[render.StageEndpoint], service)
 		}
 		serves := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{Resources: []*metav1.APIResourceList{{GroupVersion: Group + "/v1alpha1", APIResources: []metav1.APIResource{{Name: "clusters"}}}}}}
-		stage := Stage{Objects: o, Discovery: serves, Servers: pass.Servers{Answering: test.answering}}
+		stage := Stage{Objects: o, MayAggregate: allowed, Discovery: serves, Servers: pass.Servers{Answering: test.answering}}
 		found := stage.Run(t.Context())
 		if found.Reason != "GroupTaken" || found.TakenBy == "" || !strings.Contains(found.Message, test.says) {
 			t.Errorf("%s: %+v", test.reason, found)

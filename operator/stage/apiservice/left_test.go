@@ -54,7 +54,7 @@ func TestLeft(t *testing.T) {
 		o.Registry.Status.Inventory, o.Rendered = registered(), nil
 		p := pass.New(o, pass.Found{}.Verdict)
 		p.Authorities = &trust.Authorities{Etcd: trust.Authority{Current: []byte("CA")}, Serving: trust.Authority{Source: "Secret fleet-serving-ca", Current: []byte("CA")}}
-		stage := Stage{Objects: o}
+		stage := Stage{Objects: o, MayAggregate: allowed}
 		test.change(&stage, &p)
 		v := stage.Left(t.Context(), p)
 		if got := left(t, o); v.Err != nil || got != test.left || v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) {
@@ -74,7 +74,7 @@ func TestStoppedWhilePaused(t *testing.T) {
 	o := outage(t, operandtest.InstalledAggregated, "False", time.Hour, "v1alpha1", "v1beta1")
 	o.Registry.Status.Inventory, o.Rendered.Stages = registered(), nil
 	o.Freeze("spec.paused is false")
-	stage := Stage{Objects: o, Servers: silent}
+	stage := Stage{Objects: o, MayAggregate: allowed, Servers: silent}
 	if found := stage.Run(t.Context()); !strings.Contains(found.Message, "stays registered: nothing is changed until spec.paused is false") {
 		t.Errorf("%+v", found)
 	}

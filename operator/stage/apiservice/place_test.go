@@ -69,7 +69,7 @@ func TestPlaceOfUndecodable(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Live = undecoded{o.Live, tree}
-		stage := Stage{Objects: o, MayAggregate: func(string) bool { return true }, Servers: pass.Servers{Asked: true, Ready: 2, Answering: 2}}
+		stage := Stage{Objects: o, MayAggregate: allowed, Servers: pass.Servers{Asked: true, Ready: 2, Answering: 2}}
 		found := stage.Run(t.Context())
 		says := found.TakenBy
 		if found.Err != nil {

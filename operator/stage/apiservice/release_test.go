@@ -83,6 +83,9 @@ func running(t *testing.T, o *operand.Objects) {
 // silent is a registry of which no server is ready.
 var silent = pass.Servers{Asked: true}
 
+// allowed has each registry be a part of the host cluster's API.
+func allowed(string) bool { return true }
+
 // outage is a host cluster that has not reached the servers of team/fleet for so long, by the
 // given versions of the API; both are rendered.
 func outage(t *testing.T, registry string, status apiregistrationv1.ConditionStatus, since time.Duration, versions ...string) *operand.Objects {
@@ -200,7 +203,7 @@ func TestReleased(t *testing.T) {
 			test.there = both
 		}
 		o := outage(t, test.registry, test.status, test.since, strings.Fields(test.there)...)
-		stage := Stage{Objects: o, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}, Servers: test.servers}
+		stage := Stage{Objects: o, MayAggregate: allowed, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}, Servers: test.servers}
 		if test.change != nil {
 			test.change(&stage)
 		}
@@ -229,7 +232,7 @@ func TestRepairedFirst(t *testing.T) {
 	if err := o.Client.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	stage := Stage{Objects: o, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}, Replaced: true}
+	stage := Stage{Objects: o, MayAggregate: allowed, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}, Replaced: true}
 	found := stage.Run(t.Context())
 	if err := o.Client.Get(t.Context(), client.ObjectKeyFromObject(changed), changed); err != nil || string(changed.Spec.CABundle) != "CA" || !strings.Contains(found.Message, "stays registered") {
 		t.Errorf("%s, %v: %+v", changed.Spec.CABundle, err, found)
@@ -239,7 +242,7 @@ func TestRepairedFirst(t *testing.T) {
 // TestRegisteredAgain registers a registry that was released, once a server answers.
 func TestRegisteredAgain(t *testing.T) {
 	o := outage(t, operandtest.InstalledAggregated, "", 0)
-	stage := Stage{Objects: o, Servers: silent}
+	stage := Stage{Objects: o, MayAggregate: allowed, Servers: silent}
 	if found := stage.Run(t.Context()); found.Reason != operatorv1alpha1.ReasonBackendDown || !strings.Contains(found.Message, "is created when a server answers") || left(t, o) != "" {
 		t.Errorf("%+v", found)
 	}
@@ -250,16 +253,21 @@ func TestRegisteredAgain(t *testing.T) {
 	}
 	o = outage(t, operandtest.InstalledAggregated, "", 0)
 	o.FreezeBy(operatorv1alpha1.ConditionEtcdReady, "this is resolved: EtcdReady: it is another etcd")
-	stage = Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
+	stage = Stage{Objects: o, MayAggregate: allowed, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
 	stage.Run(t.Context())
 	if got := left(t, o); got != "" {
 		t.Errorf("it may be another etcd that is back, and registered is %q", got)
 	}
 	o = outage(t, operandtest.InstalledAggregated, "", 0)
 	o.Freeze("spec.paused is false")
-	stage = Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
+	stage = Stage{Objects: o, MayAggregate: allowed, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
 	if found := stage.Run(t.Context()); !strings.Contains(found.Message, "nothing is made until spec.paused is false") {
 		t.Errorf("%+v", found)
+	}
+	o = outage(t, operandtest.InstalledAggregated, "", 0) // not read-only, as within a phase of an upgrade
+	stage = Stage{Objects: o, MayAggregate: func(string) bool { return false }, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
+	if found := stage.Run(t.Context()); found.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || left(t, o) != "" {
+		t.Errorf("it may no longer be aggregated: %+v, and registered is %q", found, left(t, o))
 	}
 }
 

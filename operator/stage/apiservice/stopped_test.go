@@ -82,7 +82,7 @@ func TestStopped(t *testing.T) {
 		if test.left != "" {
 			continue
 		}
-		stage := Stage{Objects: o, Servers: pass.Servers{Answering: 1}}
+		stage := Stage{Objects: o, MayAggregate: allowed, Servers: pass.Servers{Answering: 1}}
 		if found := stage.Run(t.Context()); found.Complete() || !strings.Contains(found.Message, "not registered with the host cluster while all servers are stopped") {
 			t.Errorf("%s: %+v", test.reason, found)
 		}

@@ -14,12 +14,12 @@ import (
 )
 
 // Unregister is done when the host no longer lists versions of the API that the desired servers
-// lack: this comes before those do. Where no server is to run, that is every version, held up by
-// no more than a release is. One that can't be deleted keeps no other one.
+// lack: this comes before those do. Where no server is to run, that is every version, which what is
+// wrong with etcd does not hold up. One that can't be deleted keeps no other one.
 func Unregister(ctx context.Context, o *operand.Objects, release string) verdict.Verdict {
 	until, writer, why := o.ReadOnlyUntil(), o.Writer(), "a version that "+release+" does not serve"
 	if len(o.Rendered.Stages[render.StageEndpoint]) == 0 {
-		until, writer = o.ReadOnlyUntil(despite...), o.WriterDespite(despite...)
+		until, writer = o.ReadOnlyUntil(operatorv1alpha1.ConditionEtcdReady), o.WriterDespite(operatorv1alpha1.ConditionEtcdReady)
 		why = "before all servers are stopped: without a server, deletions of namespaces in the host cluster would hang"
 	}
 	if until != "" {

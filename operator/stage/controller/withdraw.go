@@ -14,17 +14,19 @@ import (
 
 // withdraw takes the controller of an aggregated registry back while the host cluster
 // serves the API group of someone else: it would read and write what is in their registry.
-// First go its rights in the whole cluster, then its pods. All comes back with the group.
+// First go its rights in the whole cluster, then its pods. All comes back with the group. That
+// the registry may not be a part of the host cluster's API does not keep it: by that another
+// registry may have taken its place.
 func (s *Stage) withdraw(ctx context.Context) verdict.Verdict {
-	if s.ReadOnly() {
-		return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the API group in the host cluster belongs to %s, and the controller, which acts on that, is to be removed; nothing is changed until %s", s.TakenBy, s.ReadOnlyUntil()).In(verdict.Vigil)
+	if until := s.ReadOnlyUntil(operatorv1alpha1.ConditionAPIServiceReady); until != "" {
+		return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the API group in the host cluster belongs to %s, and the controller, which acts on that, is to be removed; nothing is changed until %s", s.TakenBy, until).In(verdict.Vigil)
 	}
 	for _, kind := range []string{"ClusterRoleBinding", "Deployment"} {
 		for _, object := range s.Rendered.Stages[render.StageController] {
 			if object.GetKind() != kind || !s.listed(object) {
 				continue
 			}
-			if _, err := s.Writer().Delete(ctx, apply.Reference(object), s.Owner()); err != nil {
+			if _, err := s.WriterDespite(operatorv1alpha1.ConditionAPIServiceReady).Delete(ctx, apply.Reference(object), s.Owner()); err != nil {
 				return verdict.Failed(err)
 			}
 		}

@@ -11,13 +11,45 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 )
 
 // TestWithdraw takes the rights and the pods of a controller away while the host cluster
 // serves another registry, and brings them back.
 func TestWithdraw(t *testing.T) {
-	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs))...)
+	s, there := takes(t)
+	s.TakenBy = "ClusterRegistry team/other"
+	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || !found.Usable() || len(there()) > 0 ||
+		!strings.Contains(found.Message, "the API group in the host cluster belongs to ClusterRegistry team/other") || !strings.Contains(found.Message, "waiting for pod fleet-controller-x to terminate") {
+		t.Errorf("%+v, %v", found, there())
+	}
+	s.TakenBy = ""
+	s.Run(t.Context())
+	if len(there()) != 2 {
+		t.Errorf("the group is its own again, and there are %v", there())
+	}
+	s.TakenBy = "ClusterRegistry team/other"
+	s.FreezeBy(operatorv1alpha1.ConditionAPIServiceReady, "mode Aggregated is allowed in namespace team")
+	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || len(there()) > 0 {
+		t.Errorf("it may no longer be aggregated, and another one is: %+v, %v", found, there())
+	}
+}
+
+// TestWithdrawnLater keeps them while a person has paused the registry.
+func TestWithdrawnLater(t *testing.T) {
+	s, there := takes(t)
+	s.TakenBy = "ClusterRegistry team/other"
+	s.Freeze("spec.paused is false")
+	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || found.Err != nil || len(there()) != 2 || !strings.Contains(found.Message, "nothing is changed until spec.paused is false") {
+		t.Errorf("while nothing may be changed: %+v, %v", found, there())
+	}
+}
+
+// takes returns a stage whose controller runs, and what looks for what is withdrawn.
+func takes(t *testing.T) (s *Stage, there func() []string) {
+	t.Helper()
+	s = newStage(t, healthOnly, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs))...)
 	allowing(s, everything, nothing)
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion})
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
@@ -27,7 +59,7 @@ func TestWithdraw(t *testing.T) {
 	for _, object := range s.Rendered.Stages["controller"] {
 		object.SetLabels(rolledOut().Labels)
 	}
-	there := func() (found []string) {
+	there = func() (found []string) {
 		for name, object := range map[client.ObjectKey]client.Object{
 			{Name: "clusterregistry:team:fleet:controller-health"}: &rbacv1.ClusterRoleBinding{}, s.Key("-controller"): &appsv1.Deployment{}} {
 			if err := s.Live.Get(t.Context(), name, object); err == nil {
@@ -41,20 +73,5 @@ func TestWithdraw(t *testing.T) {
 	if found := s.Run(t.Context()); !found.Complete() || len(there()) != 2 {
 		t.Fatalf("%+v, %v", found, there())
 	}
-
-	s.TakenBy = "ClusterRegistry team/other"
-	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || !found.Usable() || len(there()) > 0 ||
-		!strings.Contains(found.Message, "the API group in the host cluster belongs to ClusterRegistry team/other") || !strings.Contains(found.Message, "waiting for pod fleet-controller-x to terminate") {
-		t.Errorf("%+v, %v", found, there())
-	}
-	s.TakenBy = ""
-	s.Run(t.Context())
-	if len(there()) != 2 {
-		t.Errorf("the group is its own again, and there are %v", there())
-	}
-	s.TakenBy = "ClusterRegistry team/other"
-	s.Freeze("spec.paused is false")
-	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || found.Err != nil || len(there()) != 2 || !strings.Contains(found.Message, "nothing is changed until spec.paused is false") {
-		t.Errorf("while nothing may be changed: %+v, %v", found, there())
-	}
+	return s, there
 }
