@@ -34,5 +34,13 @@ func marked(wanted *unstructured.Unstructured, sum string) *unstructured.Unstruc
 // A webhook of the platform may have made something else of that, and would of the next one as
 // well: to apply it again, after a restart, would be refused as a change.
 func asked(wanted *unstructured.Unstructured, sum string, current client.Object) bool {
-	return once(wanted) && Owner(current) == Owner(wanted) && current.GetAnnotations()[operatorv1alpha1.AnnotationApplied] == sum
+	if !once(wanted) || Owner(current) != Owner(wanted) || current.GetAnnotations()[operatorv1alpha1.AnnotationApplied] != sum {
+		return false
+	}
+	for name, value := range wanted.GetAnnotations() { // which say of which task it is
+		if current.GetAnnotations()[name] != value {
+			return false
+		}
+	}
+	return true
 }

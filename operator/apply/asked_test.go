@@ -32,6 +32,9 @@ func TestAsked(t *testing.T) {
 			now.SetAnnotations(map[string]string{operatorv1alpha1.AnnotationApplied: digest("another")})
 		}, false},
 		{"not known", "Job", func(now *unstructured.Unstructured) { now.SetAnnotations(nil) }, false},
+		{"of no task any more", "Job", func(now *unstructured.Unstructured) {
+			now.SetAnnotations(map[string]string{operatorv1alpha1.AnnotationApplied: now.GetAnnotations()[operatorv1alpha1.AnnotationApplied]})
+		}, false},
 		{"without its labels", "Job", func(now *unstructured.Unstructured) { now.SetLabels(nil) }, false},
 		{"of a kind that can be changed", "CronJob", func(*unstructured.Unstructured) {}, false},
 	} {
