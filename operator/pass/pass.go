@@ -153,13 +153,21 @@ func (p Pass) Deleting() string {
 	return ""
 }
 
+// OnlyClaimDeleted reports whether etcd serves with one member, of which someone has deleted the
+// claim. What leads out of that is to have more members: what these wait for must not wait for
+// them.
+func (p Pass) OnlyClaimDeleted() bool {
+	v, _ := p.Verdict(operatorv1alpha1.ConditionEtcdReady)
+	return v.State == verdict.Degraded && v.Reason == operatorv1alpha1.ReasonClaimTerminating && p.Identity.Record != nil && len(p.Identity.Record.Members) == 1
+}
+
 // Unsteady says what keeps the registry from being steady, nothing when it is: it was complete
 // once, all its parts are ready and nothing that serves clients is being replaced. Which release
-// it should run does not matter.
+// it should run does not matter, nor that the claim of the only member was deleted.
 func (p Pass) Unsteady() string {
 	for _, condition := range Parts(p.Registry.Spec.Mode) {
 		switch v, reached := p.Verdict(condition); {
-		case condition == Planned:
+		case condition == Planned, condition == operatorv1alpha1.ConditionEtcdReady && p.OnlyClaimDeleted():
 		case !reached:
 			return condition + " is not known yet"
 		case !v.Complete():
@@ -168,6 +176,9 @@ func (p Pass) Unsteady() string {
 	}
 	if !p.Installed() {
 		return "the registry is being installed"
+	}
+	if p.OnlyClaimDeleted() { // that member is not replaced
+		return p.Servers.Rolling
 	}
 	return cmp.Or(p.Servers.Rolling, p.ReplacingMembers())
 }

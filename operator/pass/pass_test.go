@@ -100,6 +100,17 @@ func TestUnsteady(t *testing.T) {
 	if p.Members.Replacing = true; p.Unsteady() != "etcd members are being replaced" {
 		t.Errorf("members: %q", p.Unsteady())
 	}
+	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Waiting(operatorv1alpha1.ReasonClaimTerminating, "a claim was deleted").DegradedIf(true)
+	for members, want := range map[int]string{1: "", 2: "EtcdReady: a claim was deleted"} {
+		p.Identity.Record = &etcd.Record{Identity: etcd.Identity{Members: map[string]string{}}}
+		for i := range members {
+			p.Identity.Record.Members[string(rune('a'+i))] = "1"
+		}
+		if got := p.Unsteady(); got != want {
+			t.Errorf("the claim of one of %d members was deleted: %q", members, got)
+		}
+	}
+	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Verdict{}
 	verdicts[Last(p.Registry.Spec.Mode)] = verdict.Waiting("r", "not served").DegradedIf(true)
 	if got := p.Unsteady(); got != "APIServiceReady: not served" {
 		t.Errorf("the last part: %q", got)

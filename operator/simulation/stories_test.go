@@ -139,7 +139,7 @@ func TestDiverged(t *testing.T) {
 }
 
 // TestClaimDeleted deletes the claim of the only member, which is in use, and then asks for what
-// replaces its pod: the data must not go with the pod.
+// replaces its pod: the data must not go with the pod. What the registry says to do leads out of it.
 func TestClaimDeleted(t *testing.T) {
 	lives(t, func(w *world) {
 		w.installed(1)
@@ -153,6 +153,10 @@ func TestClaimDeleted(t *testing.T) {
 		if now := w.host.objects[id{podKind, key.namespace, name(0)}]; now == nil || now.GetUID() != pod {
 			w.fails("the pod that keeps the claim is replaced")
 		}
+		w.until("another one has taken its place, and is alone", time.Hour, func() bool {
+			w.tends()
+			return w.shrinks == 0 && have(1)(w) && !w.terminating(name(0)) && w.ready()
+		})
 	})
 }
 

@@ -21,8 +21,8 @@ func (s *Stage) deletedClaims() map[string]*corev1.PersistentVolumeClaim {
 	out, record := map[string]*corev1.PersistentVolumeClaim{}, s.Identity.Record
 	for name := range record.Members {
 		i := slices.IndexFunc(s.Volumes.Members, func(c corev1.PersistentVolumeClaim) bool { return c.Name == contract.EtcdMemberClaim(name) })
-		if i < 0 || name == record.Leaving || record.Recovered.Pending() {
-			continue // the operator deletes claims itself
+		if i < 0 || record.Recovered.Pending() {
+			continue // the operator deletes claims itself, and of a member that leaves once etcd has removed it
 		}
 		if claim := &s.Volumes.Members[i]; claim.DeletionTimestamp != nil {
 			out[name] = claim

@@ -38,11 +38,15 @@ func TestClaimDeleted(t *testing.T) {
 		evicted string
 	}{
 		{"the only member's", 1, []func(*managed){deletes("fleet-etcd-0")}, "take a backup, since it is the only member, set spec.etcd.replicas to 3", retained, ""},
-		{"that of the next one to be replaced", 3, []func(*managed){deletes("fleet-etcd-1")}, "PersistentVolumeClaim data-fleet-etcd-1 of fleet-etcd-1 (PersistentVolume pv with its data is kept)", retained, ""},
+		{"that of the next one to be replaced", 3, []func(*managed){deletes("fleet-etcd-1")}, "PersistentVolumeClaim data-fleet-etcd-1 of fleet-etcd-1 (PersistentVolume pv with its data is kept)", retained, "fleet-etcd-2"},
 		{"that of another one", 3, []func(*managed){deletes("fleet-etcd-2")}, "data-fleet-etcd-2", retained, "fleet-etcd-1"},
 		{"while all are of the latest template", 3, []func(*managed){replaced(0, 1, 2), deletes("fleet-etcd-2")}, "kubectl registry etcd replace MEMBER", retained, ""},
 		{"of one that is stuck", 1, []func(*managed){stuck, deletes("fleet-etcd-0")}, "data-fleet-etcd-0", retained, ""},
-		{"of one that is removed", 3, []func(*managed){replaced(0, 1, 2), deletes("fleet-etcd-2"), func(m *managed) { m.Identity.Record.Leaving = "fleet-etcd-2" }}, "", deleted, ""},
+		{"of one that is to be removed, and the next one to be replaced", 3, []func(*managed){deletes("fleet-etcd-1"), func(m *managed) { m.Identity.Record.Leaving = "fleet-etcd-1" }}, "data-fleet-etcd-1", retained, "fleet-etcd-2"},
+		{"of one that was removed", 3, []func(*managed){replaced(0, 1, 2), deletes("fleet-etcd-2"), func(m *managed) {
+			m.Identity.Record.Leaving = "fleet-etcd-2"
+			delete(m.Identity.Record.Members, "fleet-etcd-2")
+		}}, "", deleted, ""},
 		{"while a lost quorum is recovered", 3, []func(*managed){replaced(0, 1, 2), deletes("fleet-etcd-2"), func(m *managed) { m.Identity.Record.Recovered = &etcd.Recovered{} }}, "", deleted, ""},
 		{"while nothing may be changed", 3, []func(*managed){replaced(0, 1, 2), deletes("fleet-etcd-2"), func(m *managed) { m.Freeze("spec.paused is false") }}, "could not be kept", deleted, ""},
 	} {
