@@ -34,25 +34,24 @@ type seer struct {
 func NewCanSee(env *command.Env) *cobra.Command {
 	s := &seer{env: env}
 	cmd := &cobra.Command{
-		Use:   "can-see [SET...] [--as USER [--as-group GROUP]...]",
+		Use:   "can-see [SET...] [--subject USER [--subject-group GROUP]...]",
 		Short: "Show which clusters someone sees and changes, and why",
 		Long: `Show which clusters and ClusterSets someone sees, which they may change and move, and by which
-ClusterRoleBindings: of all sets, or of those that are named. Without --as it is about yourself.
+ClusterRoleBindings: of all sets, or of those that are named. Without --subject it is about yourself.
 
 The API server that authorizes the registry's users is asked for each right (SubjectAccessReview),
 because webhooks and other authorizers may decide besides RBAC; the bindings that explain it are
-evaluated here, and what they can't explain is noted. Unlike elsewhere, --as does not act as someone:
-it says whom to ask about.
+evaluated here, and what they can't explain is noted.
 
 Exits with 4 when someone may see or change clusters by the decision about sets and not by the gate.`,
 		Example: `  # Which clusters someone of a team sees
-  kubectl registry can-see --as ann --as-group team-payments
+  kubectl registry can-see --subject ann --subject-group team-payments
 
   # Which sets a pipeline may write to, for a program
-  kubectl registry can-see --as system:serviceaccount:ci:deployer -o json
+  kubectl registry can-see --subject system:serviceaccount:ci:deployer -o json
 
   # What someone would see if the registry told sets apart
-  kubectl registry can-see --as ann --visibility ClusterSets`,
+  kubectl registry can-see --subject ann --visibility ClusterSets`,
 		Args:              command.Args(cobra.ArbitraryArgs),
 		ValidArgsFunction: completeSets(env, 0),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,9 +63,8 @@ Exits with 4 when someone may see or change clusters by the decision about sets 
 		},
 	}
 	f := cmd.Flags()
-	// In the place of the flags of the same name by which all other commands act as someone.
-	f.StringVar(&s.user, "as", "", "`user` to ask about; service accounts are system:serviceaccount:NAMESPACE:NAME; default: yourself")
-	f.StringArrayVar(&s.groups, "as-group", nil, "`group` of theirs; may be repeated. system:authenticated and those of service accounts are added")
+	f.StringVar(&s.user, "subject", "", "`user` to ask about; service accounts are system:serviceaccount:NAMESPACE:NAME; default: yourself")
+	f.StringArrayVar(&s.groups, "subject-group", nil, "`group` of theirs; may be repeated. system:authenticated and those of service accounts are added")
 	f.StringVar(&s.visibility, "visibility", "", "show it as with this visibility, `All|ClusterSets`; default: that of the ClusterRegistry, ClusterSets where it is not known")
 	f.StringVarP((*string)(&s.output), "output", "o", table, "print as `table|json|yaml`")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{table, "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
@@ -84,12 +82,12 @@ func (s *seer) validate(cmd *cobra.Command) error {
 	switch {
 	case s.visibility != "" && s.visibility != visibleAll && s.visibility != visibleSets:
 		return command.Usagef("--visibility=%s: use %s or %s", command.Plain(s.visibility), visibleAll, visibleSets)
-	case cmd.Flags().Changed("as") && s.user == "":
-		return command.Usagef("--as= names no one: give the name by which the API server knows the user")
+	case cmd.Flags().Changed("subject") && s.user == "":
+		return command.Usagef("--subject= names no one: give the name by which the API server knows the user")
 	case s.user == "" && len(s.groups) > 0:
-		return command.Usagef("--as-group needs --as: a group alone sends no requests; any name will do for its user")
+		return command.Usagef("--subject-group needs --subject: a group alone sends no requests; any name will do for its user")
 	case slices.Contains(s.groups, ""):
-		return command.Usagef("--as-group= names no group: leave it out")
+		return command.Usagef("--subject-group= names no group: leave it out")
 	}
 	for _, set := range s.sets {
 		if err := checkSet(set); err != nil {

@@ -139,41 +139,41 @@ func TestCanSee(t *testing.T) {
 		// by are the bindings.
 		by string
 	}{
-		{"no one", "ClusterSets", nil, "--as ann",
+		{"no one", "ClusterSets", nil, "--subject ann",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", ""},
-		{"a viewer of a set, by a group", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "--as ann --as-group team-a",
+		{"a viewer of a set, by a group", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "--subject ann --subject-group team-a",
 			"*:y no no; a:y yes no; b:y no no", "ann sees the clusters of 1 of 2 sets (1), changes none",
 			"clusterregistry:gate:viewer:group:team-a clusterregistry:set:a:viewer:group:team-a"},
-		{"someone else", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "--as ann --as-group team-b",
+		{"someone else", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "--subject ann --subject-group team-b",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", ""},
-		{"an editor of a set who views another", "ClusterSets", distinct(granted(t, "a", "--editor", "--user=ann"), granted(t, "b", "--viewer", "--user=ann")), "--as ann",
+		{"an editor of a set who views another", "ClusterSets", distinct(granted(t, "a", "--editor", "--user=ann"), granted(t, "b", "--viewer", "--user=ann")), "--subject ann",
 			"*:y no no; a:y yes yes moves; b:y yes no", "ann sees the clusters of 2 of 2 sets (2), changes those of 1, and may move those of 1", ""},
-		{"a service account that edits endpoints", "ClusterSets", granted(t, "b", "--endpoint-editor", "--service-account=ci:deployer"), "--as system:serviceaccount:ci:deployer",
+		{"a service account that edits endpoints", "ClusterSets", granted(t, "b", "--endpoint-editor", "--service-account=ci:deployer"), "--subject system:serviceaccount:ci:deployer",
 			"*:y no no; a:y no no; b:y yes yes moves", "system:serviceaccount:ci:deployer sees the clusters of 1 of 2 sets (1), changes those of 1, and may move those of 1",
 			"clusterregistry:gate:endpoint-editor:serviceaccount:ci:deployer clusterregistry:set:b:editor:serviceaccount:ci:deployer"},
-		{"an administrator", "ClusterSets", bound("root", "*", "*"), "--as ann",
+		{"an administrator", "ClusterSets", bound("root", "*", "*"), "--subject ann",
 			"*:y yes yes; a:y yes yes moves; b:y yes yes moves", "ann sees all clusters (3), changes all, and may move those of 2", "root:user:ann"},
-		{"who sees all and edits one set", "ClusterSets", distinct(granted(t, "a", "--editor", "--user=ann"), bound("all", "clustersets/clusters", "get")), "--as ann",
+		{"who sees all and edits one set", "ClusterSets", distinct(granted(t, "a", "--editor", "--user=ann"), bound("all", "clustersets/clusters", "get")), "--subject ann",
 			"*:y yes no; a:y yes yes moves; b:y yes no", "ann sees all clusters (3), changes those of 1, and may move those of 1", ""},
-		{"an editor who may not move", "ClusterSets", distinct(bound("e", "clustersets/clusters", "*", "a"), bound("g", "clusters", "*")), "--as ann",
+		{"an editor who may not move", "ClusterSets", distinct(bound("e", "clustersets/clusters", "*", "a"), bound("g", "clusters", "*")), "--subject ann",
 			"*:n no no; a:n yes update,patch,delete,deletecollection; b:n no no", "ann sees the clusters of 1 of 2 sets (1), changes those of 1", ""},
-		{"who changes what they don't see", "ClusterSets", distinct(bound("w", "clustersets/clusters", "create,update,patch,delete", "a"), bound("j", "clustersets/join", "create", "a"), bound("g", "clusters", "*")), "--as ann",
+		{"who changes what they don't see", "ClusterSets", distinct(bound("w", "clustersets/clusters", "create,update,patch,delete", "a"), bound("j", "clustersets/join", "create", "a"), bound("g", "clusters", "*")), "--subject ann",
 			"*:n no no; a:n no create moves; b:n no no", "ann sees no clusters, changes those of 1, and may move those of 1", "g:user:ann j:user:ann w:user:ann"},
-		{"the gate alone", "ClusterSets", bound("g", "clusters", "get,list,watch"), "--as ann",
+		{"the gate alone", "ClusterSets", bound("g", "clusters", "get,list,watch"), "--subject ann",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", "g:user:ann"},
-		{"the gate alone, where all see all", "All", bound("g", "clusters", "get,list,watch,patch"), "--as ann",
+		{"the gate alone, where all see all", "All", bound("g", "clusters", "get,list,watch,patch"), "--subject ann",
 			"*:n yes patch; a:n yes patch; b:n yes patch", "ann sees all clusters (3), changes all", "g:user:ann"},
-		{"one who moves, where all see all", "All", distinct(bound("g", "clusters", "*"), bound("j", "clustersets/join", "create", "b")), "--as ann",
+		{"one who moves, where all see all", "All", distinct(bound("g", "clusters", "*"), bound("j", "clustersets/join", "create", "b")), "--subject ann",
 			"*:n yes yes; a:n yes update,patch,delete,deletecollection; b:n yes yes moves", "ann sees all clusters (3), changes all, and may move those of 1", "g:user:ann j:user:ann"},
-		{"the gate alone, as if sets were told apart", "All", bound("g", "clusters", "get,list,watch"), "--as ann --visibility ClusterSets",
+		{"the gate alone, as if sets were told apart", "All", bound("g", "clusters", "get,list,watch"), "--subject ann --visibility ClusterSets",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", "g:user:ann"},
-		{"one set", "ClusterSets", granted(t, "a", "--viewer", "--user=ann"), "a --as ann",
+		{"one set", "ClusterSets", granted(t, "a", "--viewer", "--user=ann"), "a --subject ann",
 			"*:y no no; a:y yes no", "ann sees the clusters of 1 of 1 sets (1), changes none", ""},
 		{"yourself", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "",
 			"*:y no no; a:y yes no; b:y no no", "me sees the clusters of 1 of 2 sets (1), changes none", ""},
-		{"everyone", "ClusterSets", granted(t, "a", "--viewer", "--group=system:authenticated"), "--as ann",
+		{"everyone", "ClusterSets", granted(t, "a", "--viewer", "--group=system:authenticated"), "--subject ann",
 			"*:y no no; a:y yes no; b:y no no", "ann sees the clusters of 1 of 2 sets (1), changes none", ""},
-		{"everyone, and someone without a name", "ClusterSets", granted(t, "a", "--viewer", "--group=system:authenticated"), "--as system:anonymous",
+		{"everyone, and someone without a name", "ClusterSets", granted(t, "a", "--viewer", "--group=system:authenticated"), "--subject system:anonymous",
 			"*:n no no; a:n no no; b:n no no", "system:anonymous sees no clusters, changes none", ""},
 	} {
 		env := registry(t)
@@ -207,7 +207,7 @@ func TestCanSeeServers(t *testing.T) {
 	} {
 		env := registry(t)
 		decide(t, host(t, env, wanting(test.wanted)+test.status, distinct(shipped(t), bound("g", "clusters", "get,list,watch"))...), nil)
-		if got := canSee(t, env, 0, "--as", "ann"); got.brief() != test.want || !slices.Contains(got.Notes, test.note) {
+		if got := canSee(t, env, 0, "--subject", "ann"); got.brief() != test.want || !slices.Contains(got.Notes, test.note) {
 			t.Errorf("%s: %s, %q", test.wanted, got.brief(), got.Notes)
 		}
 	}
@@ -218,7 +218,7 @@ func TestCanSeeServers(t *testing.T) {
 func TestCanSeeAsks(t *testing.T) {
 	env := registry(t)
 	asked := decide(t, host(t, env, fleet("ClusterSets")), nil)
-	canSee(t, env, 0, "--as", "system:serviceaccount:ci:deployer", "--as-group", "more,than one")
+	canSee(t, env, 0, "--subject", "system:serviceaccount:ci:deployer", "--subject-group", "more,than one")
 	seen := map[authorizationv1.ResourceAttributes]int{}
 	for _, spec := range *asked {
 		seen[*spec.ResourceAttributes]++
@@ -273,7 +273,7 @@ func TestCanSeeWithoutGate(t *testing.T) {
 			}
 		}
 		decide(t, test.prepare(env, test.objects), nil)
-		got := canSee(t, env, command.ExitAttention, "--as", "ann")
+		got := canSee(t, env, command.ExitAttention, "--subject", "ann")
 		var problems []string
 		for _, problem := range got.Problems {
 			problems = append(problems, problem.Message)
@@ -293,7 +293,7 @@ func TestCanSeeOthersDecide(t *testing.T) {
 	decide(t, host(t, env, fleet("ClusterSets"), objects...), map[string]bool{
 		"get clustersets/clusters of a": false, "get clustersets/clusters of b": true,
 	})
-	got := canSee(t, env, 0, "--as", "ann")
+	got := canSee(t, env, 0, "--subject", "ann")
 	if want := "*:y no no; a:y no no; b:y yes no"; got.brief() != want {
 		t.Errorf("%s, want %s", got.brief(), want)
 	}
@@ -342,7 +342,7 @@ func TestCanSeeRights(t *testing.T) {
 		for _, fake := range []*clienttesting.Fake{&client.Fake, &env.Clusters.Fake, &env.Objects.Fake} {
 			fail(fake, verb, resource, test.err(resource))
 		}
-		got := canSee(t, env, 0, append(strings.Fields(test.args), "--as", "ann")...)
+		got := canSee(t, env, 0, append(strings.Fields(test.args), "--subject", "ann")...)
 		if got.brief() != test.want || !slices.Contains(got.Notes, test.note) || got.Reviewed != test.reviewed {
 			t.Errorf("%s: %s, reviewed %t, %q; want %s, %q", test.reason, got.brief(), got.Reviewed, got.Notes, test.want, test.note)
 		}
@@ -355,7 +355,7 @@ func TestCanSeeRights(t *testing.T) {
 	client := host(t, env, fleet("ClusterSets"))
 	fail(&client.Fake, "list", "clusterroles", forbidden("clusterroles"))
 	fail(&client.Fake, "create", "subjectaccessreviews", forbidden("subjectaccessreviews"))
-	if text, code := env.Run(t, NewCanSee(env.Env), "--as", "ann\x1b"); code != command.ExitFailed || text != "what ann sees can't be told: "+reviews+", and "+roles {
+	if text, code := env.Run(t, NewCanSee(env.Env), "--subject", "ann\x1b"); code != command.ExitFailed || text != "what ann sees can't be told: "+reviews+", and "+roles {
 		t.Errorf("neither: %d, %s", code, text)
 	}
 }
@@ -366,7 +366,7 @@ func TestCanSeePartly(t *testing.T) {
 	large.Status.Clusters = 3
 	env := commandtest.New(t, large, set("b"), in("a", "east"))
 	decide(t, host(t, env, fleet("ClusterSets")), nil)
-	if got, want := canSee(t, env, 0, "--as", "ann").Notes, "you see 1 of the 3 clusters of a yourself, and others are not named"; !slices.Equal(got, []string{want}) {
+	if got, want := canSee(t, env, 0, "--subject", "ann").Notes, "you see 1 of the 3 clusters of a yourself, and others are not named"; !slices.Equal(got, []string{want}) {
 		t.Errorf("it notes %q, want %q", got, want)
 	}
 }
@@ -377,14 +377,14 @@ func TestCanSeeErrors(t *testing.T) {
 		line, refused, text string
 		code                int
 	}{
-		{"--as=", "", "--as= names no one: give the name by which the API server knows the user", 2},
-		{"--as-group=a", "", "--as-group needs --as: a group alone sends no requests; any name will do for its user", 2},
-		{"--as=a --as-group=", "", "--as-group= names no group: leave it out", 2},
-		{"--as=a -o wide", "", "--output=wide: use table, json or yaml", 2},
-		{"--as=a --visibility=Some", "", "--visibility=Some: use All or ClusterSets", 2},
-		{"--as=a team-*", "", `"team-*" is a pattern, and roles know sets by their names only: name one set, as "kubectl get crset" lists them`, 2},
-		{"--as=a c", "", "the registry has no ClusterSet c: it has a, b", 2},
-		{"--as=a", "list clusters", `list the clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context; a registry of which no server runs is not served either, and "kubectl registry status" says so`, 1},
+		{"--subject=", "", "--subject= names no one: give the name by which the API server knows the user", 2},
+		{"--subject-group=a", "", "--subject-group needs --subject: a group alone sends no requests; any name will do for its user", 2},
+		{"--subject=a --subject-group=", "", "--subject-group= names no group: leave it out", 2},
+		{"--subject=a -o wide", "", "--output=wide: use table, json or yaml", 2},
+		{"--subject=a --visibility=Some", "", "--visibility=Some: use All or ClusterSets", 2},
+		{"--subject=a team-*", "", `"team-*" is a pattern, and roles know sets by their names only: name one set, as "kubectl get crset" lists them`, 2},
+		{"--subject=a c", "", "the registry has no ClusterSet c: it has a, b", 2},
+		{"--subject=a", "list clusters", `list the clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context; a registry of which no server runs is not served either, and "kubectl registry status" says so`, 1},
 	} {
 		env := registry(t)
 		decide(t, host(t, env, fleet("ClusterSets")), nil)
@@ -401,7 +401,7 @@ func TestCanSeeErrors(t *testing.T) {
 func TestCanSeeTable(t *testing.T) {
 	env := registry(t)
 	decide(t, host(t, env, fleet("ClusterSets"), distinct(shipped(t), granted(t, "a", "--editor", "--group=team\x1b[31m"), bound("s", "clustersets/clusters", "get", "b"))...), nil)
-	text, code := env.Run(t, NewCanSee(env.Env), "--as", "ann", "--as-group", "team\x1b[31m", "-o", "table")
+	text, code := env.Run(t, NewCanSee(env.Env), "--subject", "ann", "--subject-group", "team\x1b[31m", "-o", "table")
 	const want = `ann sees the clusters of 2 of 2 sets (2), changes those of 1, and may move those of 1
 
 SET     READ SET   SEE   CHANGE   MOVE   CLUSTERS

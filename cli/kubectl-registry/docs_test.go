@@ -67,6 +67,18 @@ func TestCommandsAreDocumented(t *testing.T) {
 	})
 }
 
+// TestNoFlagIsShadowed has a flag of all commands mean the same everywhere.
+func TestNoFlagIsShadowed(t *testing.T) {
+	cmd := root(command.New())
+	leaves(cmd, func(below *cobra.Command) {
+		below.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+			if cmd.PersistentFlags().Lookup(flag.Name) != nil {
+				t.Errorf("--%s of %q is not that of all commands", flag.Name, below.CommandPath())
+			}
+		})
+	})
+}
+
 func TestCompletionName(t *testing.T) {
 	for name, want := range map[string][]string{
 		"/usr/local/bin/kubectl-registry":          {"join", ""},

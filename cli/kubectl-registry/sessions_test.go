@@ -133,7 +133,7 @@ var sessions = []session{
 	{section: "export", line: "kubectl registry export -l region=eu"},
 	{section: "import", line: "kubectl registry import -f clusters.yaml", code: 4},
 	{section: "grant", line: "kubectl registry grant payments --viewer --group team-payments", host: teamHost, team: true},
-	{section: "can-see", line: "kubectl registry can-see --as ann --as-group team-payments", host: teamHost, team: true},
+	{section: "can-see", line: "kubectl registry can-see --subject ann --subject-group team-payments", host: teamHost, team: true},
 	{section: "upgrade plan", line: "kubectl registry upgrade plan fleet"},
 	{section: "upgrade to", line: "kubectl registry upgrade to v0.2.0 fleet"},
 	{section: "etcd members", line: "kubectl registry etcd members fleet"},

@@ -70,11 +70,11 @@ func testPluginAccess(t *testing.T, p plugin, admin *rest.Config) {
 	}
 
 	for _, test := range []struct{ args, want, binding string }{
-		{"--as bob --as-group team-payments", "payments read=true [get list watch] [] false; search read=false [] [] false", "clusterregistry:set:payments:viewer:group:team-payments"},
-		{"--as bob --as-group https://issuer.example/teams#1", "payments read=true [get list watch] [] false; search read=false [] [] false", ""},
-		{"--as ann", "payments read=true [get list watch] [create update patch delete deletecollection] true; search read=false [] [] false", "clusterregistry:gate:endpoint-editor:user:ann"},
-		{"--as system:serviceaccount:ci:deployer", "payments read=false [] [] false; search read=true [get list watch] [create update patch delete deletecollection] true", "clusterregistry:gate:editor:serviceaccount:ci:deployer"},
-		{"--as eve", "payments read=false [] [] false; search read=false [] [] false", ""},
+		{"--subject bob --subject-group team-payments", "payments read=true [get list watch] [] false; search read=false [] [] false", "clusterregistry:set:payments:viewer:group:team-payments"},
+		{"--subject bob --subject-group https://issuer.example/teams#1", "payments read=true [get list watch] [] false; search read=false [] [] false", ""},
+		{"--subject ann", "payments read=true [get list watch] [create update patch delete deletecollection] true; search read=false [] [] false", "clusterregistry:gate:endpoint-editor:user:ann"},
+		{"--subject system:serviceaccount:ci:deployer", "payments read=false [] [] false; search read=true [get list watch] [create update patch delete deletecollection] true", "clusterregistry:gate:editor:serviceaccount:ci:deployer"},
+		{"--subject eve", "payments read=false [] [] false; search read=false [] [] false", ""},
 	} {
 		p.sees(0, test.args, func(got seen) bool {
 			// In an independent registry, whoever passes the gate reads all sets, not their clusters.
@@ -86,7 +86,7 @@ func testPluginAccess(t *testing.T, p plugin, admin *rest.Config) {
 	if err := client.RbacV1().ClusterRoleBindings().Delete(t.Context(), "clusterregistry:gate:endpoint-editor:user:ann", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	p.sees(4, "--as ann", func(got seen) bool {
+	p.sees(4, "--subject ann", func(got seen) bool {
 		return len(got.Problems) == 2 && strings.Contains(got.Problems[0].Message, "the decision is there (get on clustersets/clusters), and the gate is not")
 	})
 	p.sees(0, "", func(got seen) bool {
@@ -168,6 +168,6 @@ func testPluginAgrees(t *testing.T, p plugin, admin *rest.Config) {
 		if _, err := client.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		p.sees(test.code, "--as "+name, func(got seen) bool { return got.Reviewed })
+		p.sees(test.code, "--subject "+name, func(got seen) bool { return got.Reviewed })
 	}
 }
