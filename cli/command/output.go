@@ -140,6 +140,16 @@ func Plain(text string) string {
 
 // Quote returns a text as one word of a command that is shown to be pasted into a POSIX
 // shell. What a cluster, a registry or a file says is not to be run.
+// AddLocalFlag adds the flag --dry-run of a command that writes a file of the caller, and that
+// no server can check therefore. It gets what the command does with the value client.
+func (d *DryRun) AddLocalFlag(cmd *cobra.Command, client string) {
+	cmd.Flags().StringVar((*string)(d), "dry-run", "none", "`none|client`: client "+client)
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// ValidateLocal is Validate for such a command.
+func (d DryRun) ValidateLocal() error { return oneOf("dry-run", string(d), "", "none", "client") }
+
 func Quote(text string) string {
 	text = Plain(text)
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {

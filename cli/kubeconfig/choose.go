@@ -29,6 +29,9 @@ func (b *builder) entries(clusters []v1beta1.Cluster, client netip.Addr) (entrie
 
 // check returns the client's address, or what is wrong with the command line.
 func (b *builder) check() (netip.Addr, error) {
+	if err := b.dryRun.ValidateLocal(); err != nil {
+		return netip.Addr{}, err
+	}
 	chosen := 0
 	for _, is := range []bool{len(b.names) > 0, b.selector != "", b.all} {
 		if is {

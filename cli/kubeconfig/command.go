@@ -22,7 +22,7 @@ type builder struct {
 	prefix    string
 	allowExec []string
 	accept    string
-	dryRun    bool
+	dryRun    command.DryRun
 	// registry returns the mark of the registry: its address and CA.
 	registry func() (mark, error)
 }
@@ -81,6 +81,6 @@ Exits with 3 when nothing was confirmed, and with 4 when some entries were refus
 	f.StringVar(&b.prefix, "prefix", "", "begin the names of contexts with this `text`")
 	f.StringArrayVar(&b.allowExec, "allow-exec", nil, "also run this `command` of entries, which is not in the built-in table, with the entry's arguments but not its environment")
 	f.StringVar(&b.accept, "accept", "", "accept what has this `digest`, as it was shown before, without asking")
-	f.BoolVar(&b.dryRun, "dry-run", false, "only show what would be confirmed and changed, with its digest")
+	b.dryRun.AddLocalFlag(cmd, "only shows what would be confirmed and changed, with its digest")
 	return cmd
 }

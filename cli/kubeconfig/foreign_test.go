@@ -124,7 +124,7 @@ func TestWhatStays(t *testing.T) {
 // TestDryRunOfRefused expects that a run that changes nothing doesn't say that it has.
 func TestDryRunOfRefused(t *testing.T) {
 	env := commandtest.New(t, cluster("east", "https://e.example", execOf("sh")), cluster("west", "https://w.example"))
-	if text, code := env.Run(t, newCommand(env), "--all", "--dry-run"); code != 4 || text != "1 refused, see above" {
+	if text, code := env.Run(t, newCommand(env), "--all", "--dry-run=client"); code != 4 || text != "1 refused, see above" {
 		t.Errorf("%d, %s", code, text)
 	}
 }

@@ -234,7 +234,7 @@ func TestConfirmation(t *testing.T) {
 	if _, text, code := run(before, "n\n"); code != 3 || text != "not confirmed: nothing was changed" || written() != "" {
 		t.Errorf("a person who doesn't agree: %d, %s", code, text)
 	}
-	if env, _, code := run(before, "", "--dry-run"); code != 0 || shownDigest.FindString(env.Stderr.String()) != accepted || written() != "" {
+	if env, _, code := run(before, "", "--dry-run=client"); code != 0 || shownDigest.FindString(env.Stderr.String()) != accepted || written() != "" {
 		t.Errorf("a dry run: %d, %s", code, env.Stderr)
 	}
 	// What was accepted is exactly what was shown.
@@ -360,7 +360,7 @@ func TestMerge(t *testing.T) {
 	if err := os.WriteFile(link+".lock", nil, 0o600); err != nil { // as "kubectl config" locks it
 		t.Fatal(err)
 	}
-	dry := run([]*v1beta1.Cluster{north}, 0, "--all", "--dry-run")
+	dry := run([]*v1beta1.Cluster{north}, 0, "--all", "--dry-run=client")
 	b := &builder{env: commandtest.New(t, north).Env, all: true, merge: link, accept: shownDigest.FindString(dry.Stderr.String()), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
 	impatient, stop := context.WithCancel(t.Context())
 	stop()
@@ -502,7 +502,7 @@ func TestActingAs(t *testing.T) {
 // TestAllowedPlugin expects a note where a known plugin's program is set free.
 func TestAllowedPlugin(t *testing.T) {
 	env := commandtest.New(t, cluster("east", "https://e.example", execOf("kubectl", "version")))
-	if _, code := env.Run(t, newCommand(env), "--all", "--allow-exec=kubectl", "--dry-run"); code != 0 || !strings.Contains(env.Stderr.String(), "note: --allow-exec=kubectl lets entries run kubectl with any arguments") {
+	if _, code := env.Run(t, newCommand(env), "--all", "--allow-exec=kubectl", "--dry-run=client"); code != 0 || !strings.Contains(env.Stderr.String(), "note: --allow-exec=kubectl lets entries run kubectl with any arguments") {
 		t.Errorf("%d\n%s", code, env.Stderr)
 	}
 }
@@ -521,6 +521,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"", "choose clusters by name, with --selector or with --all, and in one way only", 2},
 		{"east --all", "choose clusters by name, with --selector or with --all, and in one way only", 2},
+		{"--all --dry-run=server", "--dry-run=server: use none or client", 2},
 		{"east --for=10.0.0", "--for=10.0.0 is not an IP address: name the one that you reach clusters from, such as 10.1.2.3", 2},
 		{"east --merge=", `--merge= names no file: leave out the = for that which "kubectl config" writes`, 2},
 		{"--merge ./fleet.kubeconfig", "./fleet.kubeconfig is taken for the name of a cluster: to merge into a file of this name, write --merge=./fleet.kubeconfig", 2},

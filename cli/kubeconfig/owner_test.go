@@ -43,7 +43,7 @@ func TestNamesOfOthers(t *testing.T) {
 		t.Setenv("KUBECONFIG", first+string(filepath.ListSeparator)+second)
 		for _, merge := range []string{"--merge", "--merge=" + first} {
 			env := commandtest.New(t, cluster("east", "https://e.example", exec))
-			text, code := env.Run(t, newCommand(env), append([]string{"--all", "--dry-run", merge}, test.args...)...)
+			text, code := env.Run(t, newCommand(env), append([]string{"--all", "--dry-run=client", merge}, test.args...)...)
 			switch shown := env.Stderr.String(); {
 			case test.fault == "" && (code != 0 || strings.Contains(shown, "refused")):
 				t.Errorf("%s, %s: %d, %s\n%s", test.reason, merge, code, text, shown)
@@ -53,7 +53,7 @@ func TestNamesOfOthers(t *testing.T) {
 		}
 		// A file of its own is read alone.
 		env := commandtest.New(t, cluster("east", "https://e.example", exec))
-		if text, code := env.Run(t, newCommand(env), "--all", "--dry-run", "--merge="+filepath.Join(dir, "own")); code != 0 {
+		if text, code := env.Run(t, newCommand(env), "--all", "--dry-run=client", "--merge="+filepath.Join(dir, "own")); code != 0 {
 			t.Errorf("%s, a file of its own: %d, %s\n%s", test.reason, code, text, env.Stderr)
 		}
 	}

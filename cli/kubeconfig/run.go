@@ -49,7 +49,7 @@ func (b *builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if b.dryRun {
+	if b.dryRun.Client() {
 		fmt.Fprintf(b.env.ErrOut, "digest of what is to be confirmed: %s\n", agreed)
 		return plan.verdict("")
 	}

@@ -69,6 +69,7 @@ func TestCompletion(t *testing.T) {
 		{"join east ", ""},
 		{"join north --cluster-context a", "admin@east"},
 		{"join north --dry-run ", "none client server"},
+		{"kubeconfig --dry-run ", "none client"},
 		{"unjoin w", "west"},
 		{"unjoin west ", ""},
 		{"status ", "fleet"},
