@@ -66,18 +66,17 @@ Exits with 4 when someone may see or change clusters by the decision about sets 
 	f.StringVar(&s.user, "subject", "", "`user` to ask about; service accounts are system:serviceaccount:NAMESPACE:NAME; default: yourself")
 	f.StringArrayVar(&s.groups, "subject-group", nil, "`group` of theirs; may be repeated. system:authenticated and those of service accounts are added")
 	f.StringVar(&s.visibility, "visibility", "", "show it as with this visibility, `All|ClusterSets`; default: that of the ClusterRegistry, ClusterSets where it is not known")
-	f.StringVarP((*string)(&s.output), "output", "o", table, "print as `table|json|yaml`")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{table, "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	s.output.AddFlag(cmd, table)
 	_ = cmd.RegisterFlagCompletionFunc("visibility", cobra.FixedCompletions([]string{visibleAll, visibleSets}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (s *seer) validate(cmd *cobra.Command) error {
-	switch {
-	case s.output == table:
+	if err := s.output.Validate(table); err != nil {
+		return err
+	}
+	if s.output == table {
 		s.output = ""
-	case s.output != "json" && s.output != "yaml":
-		return command.Usagef("--output=%s: use table, json or yaml", command.Plain(string(s.output)))
 	}
 	switch {
 	case s.visibility != "" && s.visibility != visibleAll && s.visibility != visibleSets:

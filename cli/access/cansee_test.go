@@ -380,7 +380,7 @@ func TestCanSeeErrors(t *testing.T) {
 		{"--subject=", "", "--subject= names no one: give the name by which the API server knows the user", 2},
 		{"--subject-group=a", "", "--subject-group needs --subject: a group alone sends no requests; any name will do for its user", 2},
 		{"--subject=a --subject-group=", "", "--subject-group= names no group: leave it out", 2},
-		{"--subject=a -o wide", "", "--output=wide: use table, json or yaml", 2},
+		{"--subject=a -o wide", "", "--output=wide: use table or json or yaml or jsonpath=TEMPLATE", 2},
 		{"--subject=a --visibility=Some", "", "--visibility=Some: use All or ClusterSets", 2},
 		{"--subject=a team-*", "", `"team-*" is a pattern, and roles know sets by their names only: name one set, as "kubectl get crset" lists them`, 2},
 		{"--subject=a c", "", "the registry has no ClusterSet c: it has a, b", 2},

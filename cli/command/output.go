@@ -6,31 +6,46 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
-// Output is how data is printed: for people when it is empty, or as json or yaml.
+// Output is how data is printed: for people when it is empty, as json or yaml, or what a
+// template of kubectl's JSONPath selects.
 type Output string
 
-// AddFlag adds the flag -o.
-func (o *Output) AddFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP((*string)(o), "output", "o", "", "print as `json|yaml`")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+// selecting begins the form with a template.
+const selecting = "jsonpath="
+
+// AddFlag adds the flag -o, with forms that only this command has.
+func (o *Output) AddFlag(cmd *cobra.Command, more ...string) {
+	forms := append(slices.Clone(more), "json", "yaml")
+	cmd.Flags().StringVarP((*string)(o), "output", "o", "", "print as `"+strings.Join(forms, "|")+"|jsonpath=TEMPLATE`")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(append(forms, selecting), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Validate returns an error about the command line for any other form.
-func (o Output) Validate() error { return oneOf("output", string(o), "", "json", "yaml") }
+func (o Output) Validate(more ...string) error {
+	if template, is := strings.CutPrefix(string(o), selecting); is {
+		if err := jsonpath.New("output").Parse(template); err != nil {
+			return Usagef("--output=%s: %w", Plain(string(o)), err)
+		}
+		return nil
+	}
+	return oneOf("output", string(o), slices.Concat([]string{""}, more, []string{"json", "yaml", "jsonpath=TEMPLATE"})...)
+}
 
 // Print prints an object as json or yaml, in which no character reaches a terminal
-// that Plain would leave out: it is escaped.
+// that Plain would leave out: it is escaped. Of what a template selects it is left out.
 func (o Output) Print(w io.Writer, object any) error {
 	content, err := o.marshal(object)
 	if err != nil {
@@ -45,12 +60,38 @@ func (o Output) marshal(object any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if template, is := strings.CutPrefix(string(o), selecting); is {
+		return selected(template, content)
+	}
 	// YAML has escapes in quotes only, and its library fails on some characters. JSON
 	// has quotes everywhere, and is YAML.
 	if o == "json" || bytes.ContainsFunc(content, unsafe) {
 		return append(o.escape(content), '\n'), nil
 	}
 	return yaml.Marshal(object)
+}
+
+// selected returns what a template selects of a JSON document. Lines and columns are the
+// template's own, which has them as \n and \t.
+func selected(template string, content []byte) ([]byte, error) {
+	var object any
+	if err := json.Unmarshal(content, &object); err != nil {
+		return nil, err
+	}
+	path := jsonpath.New("output").AllowMissingKeys(true)
+	if err := path.Parse(template); err != nil {
+		return nil, err
+	}
+	out := &bytes.Buffer{}
+	if err := path.Execute(out, object); err != nil {
+		return nil, err
+	}
+	return []byte(strings.Map(func(r rune) rune {
+		if r != '\t' && unsafe(r) {
+			return -1
+		}
+		return r
+	}, out.String())), nil
 }
 
 // escape escapes what is not safe in the strings of a JSON document; outside of them
@@ -99,6 +140,16 @@ func (d DryRun) Validate() error {
 	return oneOf("dry-run", string(d), "none", "client", "server")
 }
 
+// AddLocalFlag adds the flag --dry-run of a command that writes a file of the caller, and that
+// no server can check therefore. It gets what the command does with the value client.
+func (d *DryRun) AddLocalFlag(cmd *cobra.Command, client string) {
+	cmd.Flags().StringVar((*string)(d), "dry-run", "none", "`none|client`: client "+client)
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// ValidateLocal is Validate for such a command.
+func (d DryRun) ValidateLocal() error { return oneOf("dry-run", string(d), "", "none", "client") }
+
 // Client reports whether nothing is to be sent.
 func (d DryRun) Client() bool { return d == "client" }
 
@@ -140,16 +191,6 @@ func Plain(text string) string {
 
 // Quote returns a text as one word of a command that is shown to be pasted into a POSIX
 // shell. What a cluster, a registry or a file says is not to be run.
-// AddLocalFlag adds the flag --dry-run of a command that writes a file of the caller, and that
-// no server can check therefore. It gets what the command does with the value client.
-func (d *DryRun) AddLocalFlag(cmd *cobra.Command, client string) {
-	cmd.Flags().StringVar((*string)(d), "dry-run", "none", "`none|client`: client "+client)
-	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// ValidateLocal is Validate for such a command.
-func (d DryRun) ValidateLocal() error { return oneOf("dry-run", string(d), "", "none", "client") }
-
 func Quote(text string) string {
 	text = Plain(text)
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -50,6 +51,28 @@ func TestPrint(t *testing.T) {
 			if err := read(out.Bytes(), &got); err != nil || got["text"] != text {
 				t.Errorf("%q as %s is read as %q, %v", text, output, got, err)
 			}
+		}
+	}
+}
+
+// TestSelect prints what a template selects, safe to look at.
+func TestSelect(t *testing.T) {
+	object := map[string]any{"items": []any{map[string]any{"name": "east", "note": "red\x1b[31m\u202e"}, map[string]any{"name": "west"}}}
+	for template, want := range map[string]string{
+		"{.items[*].name}": "east west",
+		"{range .items[*]}{.name}{\"\\t\"}{.note}{\"\\n\"}{end}": "east\tred[31m\nwest\t\n",
+		"{.nothing}":  "",
+		"{.items[1]}": `{"name":"west"}`,
+	} {
+		out := &bytes.Buffer{}
+		output := Output("jsonpath=" + template)
+		if err := errors.Join(output.Validate(), output.Print(out, object)); err != nil || out.String() != want {
+			t.Errorf("%s selects %q, %v", template, out, err)
+		}
+	}
+	for output, want := range map[Output]string{"jsonpath={.items": "--output=jsonpath={.items: ", "wide": "--output=wide: use name or json or yaml or jsonpath=TEMPLATE"} {
+		if err := output.Validate("name"); ExitCode(err) != ExitUsage || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", output, err)
 		}
 	}
 }

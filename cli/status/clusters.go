@@ -48,31 +48,38 @@ type grouper struct {
 func NewClusters(env *command.Env) *cobra.Command {
 	g := &grouper{env: env}
 	cmd := &cobra.Command{
-		Use:   "clusters --by LABEL",
-		Short: "Count the clusters by a label",
-		Long: `Count the clusters of the registry by the values of a label: how many are available, which versions
-of Kubernetes they run, and which of them runs the oldest.`,
-		Example: `  # By region
+		Use:   "clusters [--by LABEL]",
+		Short: "List the clusters, or count them by a label",
+		Long: `List the clusters of the registry, with how they are and what they run; or, with --by, count them by
+the values of a label: how many are available, which versions of Kubernetes they run, and which of
+them runs the oldest.`,
+		Example: `  # All clusters, with their addresses and labels
+  kubectl registry clusters -o wide
+
+  # How many there are in each region
   kubectl registry clusters --by region
 
-  # The production clusters by tier, for a program
-  kubectl registry clusters --by tier --selector env=production -o json`,
+  # The names of the production clusters, for a script
+  kubectl registry clusters --selector env=production -o jsonpath='{.items[*].metadata.name}'`,
 		Args:              command.Args(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&g.label, "by", "", "the `label` to count by")
-	cmd.Flags().StringVarP(&g.selector, "selector", "l", "", "count only clusters with these `labels`")
-	g.output.AddFlag(cmd)
+	cmd.Flags().StringVar(&g.label, "by", "", "count the clusters by this `label`; default: list them")
+	cmd.Flags().StringVarP(&g.selector, "selector", "l", "", "only clusters with these `labels`")
+	g.output.AddFlag(cmd, wide, names)
 	return cmd
 }
 
 func (g *grouper) run(ctx context.Context) error {
-	if err := g.output.Validate(); err != nil {
+	if err := g.output.Validate(wide, names); err != nil {
 		return err
 	}
 	if g.label == "" {
-		return command.Usagef("--by is missing: name the label to count by, such as --by region")
+		return g.list(ctx)
+	}
+	if g.output == wide || g.output == names {
+		return command.Usagef("--output=%s: it is for a list, and --by counts: leave one of them out", g.output)
 	}
 	registry, err := g.env.Registry()
 	if err != nil {

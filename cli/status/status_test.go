@@ -345,9 +345,6 @@ us       1          1/1         v1.37 (1)              v1.37.0 (c)      5d
 		t.Errorf("it prints %s, %v", env.Stdout, err)
 	}
 	env = commandtest.New(t)
-	if text, code := env.Run(t, NewClusters(env.Env)); code != 2 || text != "--by is missing: name the label to count by, such as --by region" {
-		t.Errorf("without a label: %d, %q", code, text)
-	}
 	env.Clusters.PrependReactor("list", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
 	})
