@@ -89,7 +89,7 @@ func (e *Env) config() (*rest.Config, error) {
 	if err := ApplyPluginPolicy(config); err != nil {
 		return nil, err
 	}
-	config.QPS, config.Burst = 50, 100
+	config.QPS = -1 // servers of today say themselves when a client is to wait
 	config.WarningHandler = rest.NewWarningWriter(e.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }
@@ -165,6 +165,27 @@ func (e *Env) Progress(ctx context.Context, step string) func() {
 		case <-ctx.Done():
 		case <-time.After(progressAfter):
 			fmt.Fprintf(e.ErrOut, "%s ...\n", step)
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// countEvery is how often Counter says how many are done.
+const countEvery = 5 * time.Second
+
+// Counter is Progress for a step of many parts: it says again and again how many are done.
+func (e *Env) Counter(ctx context.Context, step string, done func() int, all int) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for wait := progressAfter; ; wait = countEvery {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(wait):
+				fmt.Fprintf(e.ErrOut, "%s: %d of %d ...\n", step, done(), all)
+			}
 		}
 	}()
 	return func() { cancel(); <-ended }

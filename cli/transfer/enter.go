@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -19,58 +23,146 @@ import (
 	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
-// enter enters objects one after the other. It ends early, with the results so far,
-// only when the registry can't be asked any more.
-func (i *importer) enter(ctx context.Context, registry clusterclient.ClusterregistryV1beta1Interface, objects []*unstructured.Unstructured) ([]Result, error) {
-	stop := i.env.Progress(ctx, "Entering "+count(objects))
-	defer stop()
-	clusters := registry.Clusters()
-	results := []Result{}
+// plan is an object on its way into the registry.
+type plan struct {
+	object *unstructured.Unstructured
+	// cluster is what it is to become, nil for a ClusterSet and where the result is known.
+	cluster *v1beta1.Cluster
+	result  Result
+	done    bool
+}
+
+// plans decides what can be decided without the registry: what is not a cluster, and of two of
+// one name or id the second one.
+func (i *importer) plans(objects []*unstructured.Unstructured) []*plan {
+	out := make([]*plan, 0, len(objects))
 	taken, ids := map[string]string{}, map[string]string{}
 	for _, object := range objects {
+		p := &plan{object: object}
+		out = append(out, p)
 		if isSet(object) {
-			result, err := i.enterSet(ctx, registry.ClusterSets(), object)
-			if err != nil {
-				return results, err
-			}
-			results = append(results, result)
 			continue
 		}
-		entry := entryOf(object)
-		result := Result{From: entry.from, Message: entry.note}
+		entry := entryOf(object, i.template)
+		p.result = Result{From: entry.from, Message: entry.note}
 		if entry.cluster != nil {
-			result.Name = command.Plain(entry.cluster.Name)
+			p.result.Name = command.Plain(entry.cluster.Name)
 			if other := taken[entry.cluster.Name]; other != "" && entry.err == nil {
-				entry.err = fmt.Errorf("the name is taken by %s of the same source: rename one of them", other)
+				entry.err = fmt.Errorf("the name is taken by %s of the same source: rename one of them, or see --name-template", other)
 			}
 			if other := ids[entry.cluster.Spec.ID]; other != "" && entry.err == nil {
 				entry.err = fmt.Errorf("its id is that of %s of the same source: it is one cluster with two names; remove one of them", other)
 			}
 		}
 		if entry.err != nil {
-			result.Result, result.Message = refused, command.Plain(entry.err.Error())
-			results = append(results, result)
+			p.result.Result, p.result.Message, p.done = refused, command.Plain(entry.err.Error()), true
 			continue
 		}
 		taken[entry.cluster.Name] = entry.from
 		if id := entry.cluster.Spec.ID; id != "" {
 			ids[id] = entry.from
 		}
-		did, err := i.one(ctx, clusters, entry.cluster)
-		switch {
-		case err != nil && fatal(ctx, err):
-			return results, err
-		case err != nil:
-			result.Result, result.Message = refused, command.Plain(err.Error())
-		default:
-			result.Result = did
-			if did == differs {
-				result.Message = "it is in the registry with other labels, annotations or spec: compare with \"kubectl get crc " + result.Name + " -o yaml\", then use --overwrite"
-			}
-		}
-		results = append(results, result)
+		p.cluster = entry.cluster
 	}
-	return results, nil
+	return out
+}
+
+// enter enters objects: the sets one after the other, and then several clusters at a time. It ends
+// early, with the results up to the first one that is missing, only when the registry can't be
+// asked any more.
+func (i *importer) enter(ctx context.Context, registry clusterclient.ClusterregistryV1beta1Interface, objects []*unstructured.Unstructured) ([]Result, error) {
+	all := i.plans(objects)
+	var entered atomic.Int64
+	stop := i.env.Counter(ctx, "Entering "+count(objects), func() int { return int(entered.Load()) }, len(all))
+	defer stop()
+	var clusters []*plan
+	for _, p := range all {
+		switch {
+		case p.cluster != nil:
+			clusters = append(clusters, p)
+			continue
+		case !p.done:
+			result, err := i.enterSet(ctx, registry.ClusterSets(), p.object)
+			if err != nil {
+				return results(all), err
+			}
+			p.result, p.done = result, true
+		}
+		entered.Add(1)
+	}
+	if err := i.list(ctx, registry.Clusters(), len(clusters)); err != nil {
+		return results(all), err
+	}
+	err := i.each(ctx, clusters, func(p *plan) error {
+		defer entered.Add(1)
+		return i.enterCluster(ctx, registry.Clusters(), p)
+	})
+	return results(all), err
+}
+
+// results are those before the first one that is missing.
+func results(all []*plan) []Result {
+	out := []Result{}
+	for _, p := range all {
+		if !p.done {
+			break
+		}
+		out = append(out, p.result)
+	}
+	return out
+}
+
+// each calls a function for each cluster, of several at a time, and returns the error of the first
+// one in their order. None begins after an error.
+func (i *importer) each(ctx context.Context, clusters []*plan, do func(*plan) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	errs := make([]error, len(clusters))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range max(1, min(i.workers, len(clusters))) {
+		workers.Go(func() {
+			for n := range next {
+				if errs[n] = do(clusters[n]); errs[n] != nil {
+					stop()
+				}
+			}
+		})
+	}
+	var stopped error
+	for n := 0; n < len(clusters) && stopped == nil; n++ {
+		select {
+		case <-ctx.Done():
+			stopped = ctx.Err()
+		case next <- n:
+		}
+	}
+	close(next)
+	workers.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return stopped
+}
+
+// enterCluster enters one cluster. An error is about the registry.
+func (i *importer) enterCluster(ctx context.Context, clusters clusterclient.ClusterInterface, p *plan) error {
+	did, err := i.one(ctx, clusters, p.cluster)
+	switch {
+	case err != nil && fatal(ctx, err):
+		return err
+	case err != nil:
+		p.result.Result, p.result.Message = refused, command.Plain(err.Error())
+	default:
+		p.result.Result = did
+		if did == differs {
+			p.result.Message = "it is in the registry with other labels, annotations or spec: compare with \"kubectl get crc " + p.result.Name + " -o yaml\", then use --overwrite"
+		}
+	}
+	p.done = true
+	return nil
 }
 
 // fatal reports whether an error is about the registry, and not about one entry.
@@ -85,21 +177,29 @@ func fatal(ctx context.Context, err error) bool {
 func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterface, wanted *v1beta1.Cluster) (string, error) {
 	status := wanted.Status
 	wanted.Status = nil
-	old, err := clusters.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !unregistered.Is(err) {
+	old, err := i.find(ctx, clusters, wanted.Name)
+	if err != nil {
+		return "", err
+	}
+	if old == nil {
 		if i.dryRun.Client() {
 			return created, nil
 		}
 		made, err := i.waiting(ctx, func() (*v1beta1.Cluster, error) {
 			return clusters.Create(ctx, wanted, metav1.CreateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
 		})
-		if err != nil {
+		if err == nil {
+			return created, i.status(ctx, clusters, made, status)
+		}
+		if i.listed == nil || !apierrors.IsAlreadyExists(err) {
 			return "", err
 		}
-		return created, i.status(ctx, clusters, made, status)
-	}
-	if err != nil {
-		return "", err
+		// Someone has entered it since the list.
+		found, missing := clusters.Get(ctx, wanted.Name, metav1.GetOptions{})
+		if missing != nil {
+			return "", err
+		}
+		old = found
 	}
 	if sameObject(old.Spec.SourceRef, wanted.Spec.SourceRef) {
 		wanted.Spec.SourceRef = old.Spec.SourceRef // which takes a permission of its own to change
@@ -132,6 +232,45 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 		return "", err
 	}
 	return updated, i.status(ctx, clusters, made, status)
+}
+
+// find returns a cluster of the registry, nil when it is not there.
+func (i *importer) find(ctx context.Context, clusters clusterclient.ClusterInterface, name string) (*v1beta1.Cluster, error) {
+	if i.listed != nil {
+		return i.listed[name], nil
+	}
+	found, err := clusters.Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) && !unregistered.Is(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// many is from how many clusters on all that the registry has are listed at once. Each is asked for
+// by its name otherwise, and where the caller may not list them.
+const many = 50
+
+// list lists the clusters of the registry, where so many are to be entered that it is worth it.
+func (i *importer) list(ctx context.Context, clusters clusterclient.ClusterInterface, entered int) error {
+	if entered < many {
+		return nil
+	}
+	listed := map[string]*v1beta1.Cluster{}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return clusters.List(ctx, options)
+	})
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		cluster := object.(*v1beta1.Cluster)
+		listed[cluster.Name] = cluster
+		return nil
+	})
+	if apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err == nil {
+		i.listed = listed
+	}
+	return err
 }
 
 // rebound refuses to have an entry of one object become that of another one: of equal names in

@@ -34,8 +34,9 @@ type entry struct {
 	err error
 }
 
-// entryOf makes a cluster of an object of any form that import reads.
-func entryOf(object *unstructured.Unstructured) entry {
+// entryOf makes a cluster of an object of any form that import reads, with the name that a template
+// makes.
+func entryOf(object *unstructured.Unstructured, template string) entry {
 	out := entry{from: nameOf(object)}
 	version := object.GroupVersionKind()
 	switch {
@@ -51,9 +52,35 @@ func entryOf(object *unstructured.Unstructured) entry {
 		out.err = fmt.Errorf("%s of %q is not a form that import reads: it reads ClusterSet (v1beta1) and Cluster of clusterregistry.k8s.io (v1beta1, v1alpha1) and of cluster.x-k8s.io, and KubeFedCluster", command.Plain(version.Kind), command.Plain(object.GetAPIVersion()))
 	}
 	if out.err == nil {
+		out.cluster.Name, out.err = nameBy(template, object)
+	}
+	if out.err == nil {
 		out.err = command.Validate(out.cluster)
 	}
 	return out
+}
+
+// What a template of names has in place of an object's own.
+const (
+	placeOfName      = "{name}"
+	placeOfNamespace = "{namespace}"
+)
+
+// checkTemplate returns an error about the command line for a template that is none.
+func checkTemplate(template string) error {
+	rest := strings.NewReplacer(placeOfName, "", placeOfNamespace, "").Replace(template)
+	if !strings.Contains(template, placeOfName) || strings.ContainsAny(rest, "{}") {
+		return command.Usagef("--name-template=%s: it has to have %s, and may have %s, such as %s-%s", command.Plain(template), placeOfName, placeOfNamespace, placeOfNamespace, placeOfName)
+	}
+	return nil
+}
+
+// nameBy returns the name that a template makes of an object's own.
+func nameBy(template string, object *unstructured.Unstructured) (string, error) {
+	if strings.Contains(template, placeOfNamespace) && object.GetNamespace() == "" {
+		return object.GetName(), fmt.Errorf("it has no namespace, and --name-template=%s asks for one", command.Plain(template))
+	}
+	return strings.NewReplacer(placeOfName, object.GetName(), placeOfNamespace, object.GetNamespace()).Replace(template), nil
 }
 
 // nameOf names an object for a message.

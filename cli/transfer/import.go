@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 )
 
@@ -20,15 +21,25 @@ type importer struct {
 	withStatus       bool
 	dryRun           command.DryRun
 	output           command.Output
+	// template makes the names that clusters get.
+	template string
+	// workers is how many clusters are entered at a time.
+	workers int
+	// listed are the clusters of the registry, nil where each is asked for.
+	listed map[string]*v1beta1.Cluster
 	// pause is the time between two attempts to enter a cluster whose id another request
 	// holds, and held how long they are made.
 	pause, held time.Duration
 	read        func(ctx context.Context, kubeconfig, name string) ([]*unstructured.Unstructured, error)
 }
 
+// workers are as many as a registry answers at once without another one having to wait: most of
+// the time of a write is that of etcd's disk.
+const workers = 8
+
 // NewImport returns the command import.
 func NewImport(env *command.Env) *cobra.Command {
-	i := &importer{env: env, pause: 5 * time.Second, held: held, read: readContext}
+	i := &importer{env: env, workers: workers, pause: 5 * time.Second, held: held, read: readContext}
 	return i.command()
 }
 
@@ -48,8 +59,8 @@ is done is then the same. Exits with 4 when entries differ or were refused.`,
   kubectl registry import -f clusters.yaml --dry-run=server
   kubectl registry import -f clusters.yaml
 
-  # From the clusters of KubeFed in another cluster
-  kubectl registry import --from-context kubefed-host`,
+  # From the clusters of Cluster API in another cluster, named by their namespace as well
+  kubectl registry import --from-context management --name-template '{namespace}-{name}'`,
 		Args:              command.Args(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return i.run(cmd.Context()) },
@@ -60,6 +71,7 @@ is done is then the same. Exits with 4 when entries differ or were refused.`,
 	f.StringVar(&i.kubeconfig, "from-kubeconfig", "", "`file` with that context; default: that of --kubeconfig, $KUBECONFIG or ~/.kube/config")
 	f.BoolVar(&i.overwrite, "overwrite", false, "replace labels, annotations and spec of clusters that differ")
 	f.BoolVar(&i.withStatus, "with-status", false, "also write the status that the file has, of clusters that are created or updated")
+	f.StringVar(&i.template, "name-template", placeOfName, "`template` of the names that clusters get, of {namespace} and {name}")
 	i.dryRun.AddFlag(cmd)
 	i.output.AddFlag(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("from-context", command.CompleteContexts(&i.kubeconfig, i.env.Flags.KubeConfig))
@@ -67,7 +79,7 @@ is done is then the same. Exits with 4 when entries differ or were refused.`,
 }
 
 func (i *importer) run(ctx context.Context) error {
-	if err := errors.Join(i.dryRun.Validate(), i.output.Validate()); err != nil {
+	if err := errors.Join(i.dryRun.Validate(), i.output.Validate(), checkTemplate(i.template)); err != nil {
 		return err
 	}
 	if (i.file == "") == (i.from == "") {

@@ -71,7 +71,7 @@ func TestImportOfANewerVersion(t *testing.T) {
 
 func TestForeignForms(t *testing.T) {
 	for _, test := range foreign {
-		got := entryOf(parse(t, test.object))
+		got := entryOf(parse(t, test.object), placeOfName)
 		if got.err != nil {
 			t.Errorf("%s: %v", test.reason, got.err)
 			continue
@@ -101,7 +101,7 @@ func TestRefusedEntries(t *testing.T) {
 		{"a KubeFedCluster of another form", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: 1}}`, `it is not a valid KubeFedCluster: cannot`},
 		{"a name that no registry takes", `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: east.eu}, spec: {controlPlaneEndpoint: {host: e.example}}}`, `metadata.name: Invalid value: "east.eu"`},
 	} {
-		if got := entryOf(parse(t, test.object)); got.err == nil || !strings.Contains(got.err.Error(), test.text) || strings.Contains(got.err.Error(), "geheim") {
+		if got := entryOf(parse(t, test.object), placeOfName); got.err == nil || !strings.Contains(got.err.Error(), test.text) || strings.Contains(got.err.Error(), "geheim") {
 			t.Errorf("%s: %v", test.reason, got.err)
 		}
 	}
@@ -256,7 +256,8 @@ func TestImportStops(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		env.Stdin.WriteString("- {apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: " + name + "}}\n")
 	}
-	text, code := env.Run(t, NewImport(env.Env), "-f", "-")
+	i := &importer{env: env.Env, workers: 1}
+	text, code := env.Run(t, i.command(), "-f", "-")
 	if code != 1 || !strings.HasPrefix(text, "stopped at entry 3 of 4, Cluster b: enter it: the registry (context hub) is not available") || !strings.HasSuffix(text, "of the 2 before 1 are done, and running this again continues") {
 		t.Errorf("%d, %s", code, text)
 	}

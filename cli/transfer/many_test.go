@@ -1,0 +1,158 @@
+package transfer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/command/commandtest"
+)
+
+const ofMany = 200
+
+// nameOfMany is that of a cluster of the source of manyOf.
+func nameOfMany(n int) string { return fmt.Sprintf("c-%03d", n) }
+
+// manyOf returns an environment whose registry has the first clusters of a source of many, one of
+// them with something else.
+func manyOf(t *testing.T, first int) *commandtest.Env {
+	t.Helper()
+	var there []runtime.Object
+	for n := range first {
+		c := some(nameOfMany(n), "")
+		if n == 1 {
+			c.Spec.DisplayName = "theirs"
+		}
+		there = append(there, c)
+	}
+	env := commandtest.New(t, there...)
+	for n := range ofMany {
+		content, err := json.Marshal(some(nameOfMany(n), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		env.Stdin.WriteString(strings.Replace(string(content), "{", `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster",`, 1) + "\n")
+	}
+	return env
+}
+
+// verbs counts what was asked of the registry.
+func verbs(env *commandtest.Env) map[string]int {
+	out := map[string]int{}
+	for _, action := range env.Clusters.Actions() {
+		out[action.GetVerb()]++
+	}
+	return out
+}
+
+func importMany(t *testing.T, env *commandtest.Env, code int) ([]Result, string) {
+	t.Helper()
+	text, got := env.Run(t, NewImport(env.Env), "-f", "-", "-o", "json")
+	var out []Result
+	if err := json.Unmarshal(env.Stdout.Bytes(), &out); err != nil || got != code {
+		t.Fatalf("exits with %d, %s: %v in %s", got, text, err, env.Stdout)
+	}
+	for n, result := range out {
+		if result.Name != nameOfMany(n) {
+			t.Fatalf("result %d is of %s", n, result.Name)
+		}
+	}
+	return out, text
+}
+
+// TestImportMany lists the registry once, and reports in the order of the source.
+func TestImportMany(t *testing.T) {
+	env := manyOf(t, 60)
+	results, _ := importMany(t, env, command.ExitAttention)
+	for n, result := range results {
+		want := created
+		switch {
+		case n == 1:
+			want = differs
+		case n < 60:
+			want = same
+		}
+		if result.Result != want {
+			t.Errorf("%s: %s", result.Name, result.Result)
+		}
+	}
+	if got := verbs(env); len(results) != ofMany || got["list"] != 1 || got["get"] != 0 || got["create"] != ofMany-60 {
+		t.Errorf("%d results of %v", len(results), got)
+	}
+}
+
+// TestImportManyWithoutList asks for each cluster where the caller may not list them.
+func TestImportManyWithoutList(t *testing.T) {
+	env := manyOf(t, 60)
+	env.Clusters.PrependReactor("list", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
+	})
+	results, _ := importMany(t, env, command.ExitAttention)
+	if got := verbs(env); len(results) != ofMany || results[0].Result != same || results[60].Result != created || got["get"] != ofMany {
+		t.Errorf("%v of %v", results[:2], got)
+	}
+}
+
+// TestImportManyEnteredMeanwhile compares with what someone has entered after the list.
+func TestImportManyEnteredMeanwhile(t *testing.T) {
+	env := manyOf(t, 60)
+	env.Clusters.PrependReactor("list", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &v1beta1.ClusterList{}, nil
+	})
+	results, _ := importMany(t, env, command.ExitAttention)
+	if results[0].Result != same || results[1].Result != differs || results[60].Result != created {
+		t.Errorf("%v", results[:2])
+	}
+}
+
+// TestImportManyStops reports what is done before the entry at which the registry has failed.
+func TestImportManyStops(t *testing.T) {
+	env := manyOf(t, 0)
+	env.Clusters.PrependReactor("create", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		name := action.(clienttesting.CreateAction).GetObject().(*v1beta1.Cluster).Name
+		return name >= nameOfMany(100), nil, apierrors.NewServiceUnavailable("no endpoints")
+	})
+	results, text := importMany(t, env, command.ExitFailed)
+	if len(results) != 100 || !strings.HasPrefix(text, "stopped at entry 101 of 200, Cluster c-100: ") || !strings.HasSuffix(text, "of the 100 before 100 are done, and running this again continues") {
+		t.Errorf("%d results, %s", len(results), text)
+	}
+	if got := verbs(env)["create"]; got > 100+workers {
+		t.Errorf("%d clusters were tried", got)
+	}
+}
+
+func TestNameTemplate(t *testing.T) {
+	const source = `{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: east, namespace: red, uid: u1}, spec: {controlPlaneEndpoint: {host: r.example, port: 6443}}}
+---
+{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: east, namespace: blue, uid: u2}, spec: {controlPlaneEndpoint: {host: b.example, port: 6443}}}
+---
+{apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: own}}
+`
+	for _, test := range []struct {
+		template, says string
+		code           int
+	}{
+		{"{namespace}-{name}", `"name": "red-east"|"name": "blue-east"|it has no namespace, and --name-template={namespace}-{name} asks for one`, 4},
+		{"x-{name}", `"name": "x-east"|the name is taken by Cluster red/east of the same source: rename one of them, or see --name-template|"name": "x-own"`, 4},
+		{"{NAME}", "--name-template={NAME}: it has to have {name}, and may have {namespace}, such as {namespace}-{name}", 2},
+		{"{name}-{region}", "--name-template={name}-{region}: it has to have", 2},
+		{"", "--name-template=: it has to have", 2},
+	} {
+		env := commandtest.New(t)
+		env.Stdin.WriteString(source)
+		text, code := env.Run(t, NewImport(env.Env), "-f", "-", "-o", "json", "--name-template="+test.template)
+		for says := range strings.SplitSeq(test.says, "|") {
+			if code != test.code || !strings.Contains(env.Stdout.String()+text, says) {
+				t.Errorf("%s: exits with %d, and does not say %s: %s%s", test.template, code, says, text, env.Stdout)
+			}
+		}
+	}
+}
