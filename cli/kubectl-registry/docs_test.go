@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/command/commandtest"
 	"github.com/clusterregistry/operator/internal/flagdoc"
 )
 
@@ -65,6 +66,26 @@ func TestCommandsAreDocumented(t *testing.T) {
 			t.Errorf("%s has no section %q with the rights that the command needs", pluginPage, path)
 		}
 	})
+}
+
+// TestGroups has the help list every command that works on a fleet under a title.
+func TestGroups(t *testing.T) {
+	env := commandtest.New(t)
+	cmd := root(env.Env)
+	cmd.SetArgs([]string{"--help"})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	help, rest, found := strings.Cut(env.Stdout.String(), "\nAdditional Commands:\n")
+	if !found || !strings.Contains(help, "\nSee the fleet:\n") {
+		t.Fatalf("the help has no groups: %s", help)
+	}
+	for _, below := range cmd.Commands() {
+		alone := slices.Contains([]string{"completion", "help", "version"}, below.Name())
+		if line := "  " + below.Name() + " "; below.Hidden || strings.Contains(rest, line) != alone || strings.Contains(help, "\n"+line) == alone {
+			t.Errorf("%s is under the wrong title: %s", below.Name(), env.Stdout)
+		}
+	}
 }
 
 // TestNoFlagIsShadowed has a flag of all commands mean the same everywhere.

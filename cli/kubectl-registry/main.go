@@ -17,11 +17,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
-	cmd := root(command.New())
+	cmd, name := root(command.New()), called(os.Args[0])
+	rename(cmd, name)
 	cmd.SetArgs(arguments(os.Args))
 	err := cmd.ExecuteContext(ctx)
 	if text := message(err); text != "" {
-		fmt.Fprintln(os.Stderr, text)
+		fmt.Fprintln(os.Stderr, strings.ReplaceAll(text, defaultName+" ", name+" "))
 	}
 	os.Exit(command.ExitCode(err))
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	// Signs in to registries as kubectl does: with exec plugins and OIDC.
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
 
 	"github.com/clusterregistry/operator/cli/access"
 	"github.com/clusterregistry/operator/cli/backup"
@@ -22,6 +24,7 @@ import (
 	"github.com/clusterregistry/operator/cli/transfer"
 	"github.com/clusterregistry/operator/cli/ui"
 	"github.com/clusterregistry/operator/cli/upgrade"
+	pluginversion "github.com/clusterregistry/operator/cli/version"
 )
 
 // root returns the command with all others below it.
@@ -38,7 +41,7 @@ the host cluster for an aggregated registry, the registry's own for an independe
 Exit codes: 0 done; 1 failed; 2 the command line is wrong; 3 refused or not confirmed, nothing was
 changed; 4 done, and something that is shown needs attention.`,
 		Version:       fmt.Sprintf("%s (commit %s, %s)", info.GitVersion, info.GitCommit, info.GitTreeState),
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl registry"},
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: defaultName},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: command.Args(func(cmd *cobra.Command, args []string) error {
@@ -56,25 +59,34 @@ changed; 4 done, and something that is shown needs attention.`,
 		return command.Usagef("%w; see %q", err, cmd.CommandPath()+" --help")
 	})
 	env.Flags.AddFlags(cmd.PersistentFlags())
+	logs := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(logs)
+	logs.Lookup("v").Usage = "what is logged of requests, by its `level`: 6 each with its result and time, 8 with its content"
+	cmd.PersistentFlags().AddGoFlag(logs.Lookup("v"))
 	_ = cmd.RegisterFlagCompletionFunc("context", command.CompleteContexts(env.Flags.KubeConfig))
-	cmd.AddCommand(
-		join.NewJoin(env),
-		join.NewUnjoin(env),
-		kubeconfig.New(env),
-		status.New(env),
-		status.NewClusters(env),
-		ui.New(env),
-		transfer.NewExport(env),
-		transfer.NewImport(env),
-		access.NewGrant(env),
-		access.NewCanSee(env),
-		upgrade.New(env),
-		etcd.New(env),
-		backup.New(env),
-		restore.New(env),
-		recovery.New(env),
-		diagnose.New(env),
-		report.New(env),
-	)
+	for _, g := range groups(env) {
+		cmd.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, below := range g.commands {
+			below.GroupID = g.title
+			cmd.AddCommand(below)
+		}
+	}
+	cmd.AddCommand(pluginversion.New(env, info))
 	return cmd
+}
+
+// group are commands that the help shows under one title.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+func groups(env *command.Env) []group {
+	return []group{
+		{"See the fleet", []*cobra.Command{status.New(env), status.NewClusters(env), ui.New(env)}},
+		{"Register and use clusters", []*cobra.Command{join.NewJoin(env), join.NewUnjoin(env), transfer.NewImport(env), transfer.NewExport(env), kubeconfig.New(env)}},
+		{"Manage access", []*cobra.Command{access.NewGrant(env), access.NewCanSee(env)}},
+		{"Operate registries", []*cobra.Command{upgrade.New(env), etcd.New(env), backup.New(env), restore.New(env), recovery.New(env)}},
+		{"Troubleshoot", []*cobra.Command{diagnose.New(env), report.New(env)}},
+	}
 }
