@@ -76,11 +76,11 @@ release: ## Make all that VERSION=v0.2.0 is published as into dist/v0.2.0, see R
 	@hack/run dist $(if $(REHEARSE),-rehearse) $(if $(PUBLISHED),-published=$(PUBLISHED)) $(VERSION)
 	@$(if $(REHEARSE),hack/run publish -rehearse dist/$(VERSION))
 
-# The packages that the page is built with, as the lock file says: fetched again only
-# when that has changed.
+# The packages that the page is built and tested with, as the lock file says: fetched again
+# only when that has changed.
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund
-cli/ui/page/node_modules/.package-lock.json: cli/ui/page/package-lock.json
-	cd cli/ui/page && $(NPM_CI) && touch node_modules/.package-lock.json
+cli/ui/%/node_modules/.package-lock.json: cli/ui/%/package-lock.json
+	cd cli/ui/$* && $(NPM_CI) && touch node_modules/.package-lock.json
 
 .PHONY: ui
 ui: cli/ui/page/node_modules/.package-lock.json ## Build the page of "kubectl registry ui" from cli/ui/page/src; needs Node.js
@@ -354,6 +354,15 @@ verify-ledger: # says what has not been tried for long, and fails for nothing el
 verify-ui: cli/ui/page/node_modules/.package-lock.json ## Check that the page of "kubectl registry ui" is what "make ui" makes, and test its script
 	@scratch=$$(mktemp -d) && cd cli/ui/page && npm run --silent check && npm run --silent test && npm run --silent build -- $$scratch && \
 	  for file in app.js app.css; do cmp $$file $$scratch/$$file || { echo "cli/ui/page/$$file is not up to date: run make ui"; exit 1; }; done && rm -r $$scratch
+
+# Not a part of verify: it needs npm and a browser.
+.PHONY: ui-browser
+ui-browser: cli/ui/browser/node_modules/.package-lock.json ## Test the page of "kubectl registry ui" in Chromium, which it installs on Debian; needs Node.js
+	@hack/ui-browser.sh test
+
+.PHONY: ui-pictures
+ui-pictures: cli/ui/browser/node_modules/.package-lock.json ## Take the pictures of that page for the docs, in docs/images
+	@hack/ui-browser.sh pictures
 
 # Not a part of verify: Prometheus takes minutes to build.
 .PHONY: verify-alerts

@@ -95,6 +95,7 @@ func parts() []part {
 		{name: "alerts", minutes: 10, command: words("make verify-alerts")},
 		{name: "chart", minutes: 15, command: words("make verify-helm")},
 		{name: "ui", minutes: 5, command: words("make verify-ui")},
+		{name: "ui-browser", minutes: 5, command: words("make ui-browser")},
 		{name: "core", minutes: 60, command: words("hack/test.sh core")},
 		{name: "core-busy", minutes: 75, command: words("hack/test.sh core"), busy: true},
 		{name: "integration", minutes: 70, command: words("make integration"), env: full, tests: []string{"integration"}},

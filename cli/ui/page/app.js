@@ -1,4 +1,4 @@
-/* Made by "make ui" from src, whose SHA-256 is 7fae5b743befd1b81120179aebae5f42d36cdc10d87e6adc2250a82b53ebb9b7. */
+/* Made by "make ui" from src, whose SHA-256 is 9e91b9620dafe1cfc6215cfe9e35f6674295c50aec67b1bf99410d0c5b929831. */
 // src/dom.ts
 function el(name, classes, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -16,7 +16,10 @@ function theirs(text, classes = "") {
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
-var number = (n) => n.toLocaleString("en");
+var numbers = new Intl.NumberFormat("en");
+var dates = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "long" });
+var clocks = new Intl.DateTimeFormat("en", { timeStyle: "medium", hour12: false });
+var number = (n) => numbers.format(n);
 var units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 function span(ms) {
   const seconds = Math.max(0, Math.round(ms / 1e3));
@@ -34,8 +37,8 @@ function until(time2, now) {
   const left = Date.parse(time2) - now;
   return left <= 0 ? "expired" : span(left);
 }
-var exact = (time2) => time2 ? new Date(time2).toLocaleString("en", { dateStyle: "medium", timeStyle: "long" }) : "";
-var clock = (time2) => new Date(time2).toLocaleTimeString("en", { hour12: false });
+var exact = (time2) => time2 ? dates.format(Date.parse(time2)) : "";
+var clock = (time2) => clocks.format(time2);
 function soon(time2, now) {
   if (!time2) return "";
   const days = (Date.parse(time2) - now) / 864e5;
@@ -81,6 +84,8 @@ var Fleet = class {
   gaps = [];
   /** unprobed says that nothing probes the clusters. */
   unprobed = false;
+  /** changes is another number after each change of the entries. */
+  changes = 0;
   gone = /* @__PURE__ */ new Set();
   set(row, now, epoch2) {
     const state2 = health(row, this.unprobed);
@@ -90,9 +95,12 @@ var Fleet = class {
       epoch: epoch2,
       number: versionNumber(row.version),
       minor: minorOf(row.version),
+      expires: row.expires ? Date.parse(row.expires) : Infinity,
+      seen: row.seen ? -Date.parse(row.seen) : Infinity,
       text: [row.name, row.display, row.version, row.set, row.region, row.reason, words(row, state2), ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase()
     };
     this.entries.set(row.name, entry);
+    this.changes++;
     this.gone.delete(row.name);
     this.mark(row.name, entry.health, now);
   }
@@ -104,6 +112,7 @@ var Fleet = class {
   }
   remove(name, now) {
     if (!this.entries.delete(name)) return;
+    this.changes++;
     this.mark(name, "gone", now);
     this.gone.add(name);
     for (const oldest of this.gone) {
@@ -163,11 +172,12 @@ function value(e, by) {
     case "region":
       return e.row.region || "￿";
     case "expires":
-      return e.row.expires ? Date.parse(e.row.expires) : Infinity;
+      return e.expires;
     case "seen":
-      return e.row.seen ? -Date.parse(e.row.seen) : Infinity;
+      return e.seen;
   }
 }
+var label = (row, key2) => row.labels && Object.hasOwn(row.labels, key2) ? row.labels[key2] : "";
 function groupOf(e, by) {
   switch (by) {
     case "set":
@@ -179,37 +189,61 @@ function groupOf(e, by) {
     case "health":
       return healths[e.health];
     default:
-      return e.row.labels?.[by.replace(/^label:/, "")] ?? "";
+      return label(e.row, by.replace(/^label:/, ""));
   }
-}
-function counts(entries, text) {
-  const out = { ok: 0, bad: 0, unknown: 0, none: 0, all: 0 };
-  const match = matcher(text);
-  for (const e of entries) if (match(e)) {
-    out[e.health]++;
-    out.all++;
-  }
-  return out;
 }
 function matcher(text) {
   const terms = text.toLowerCase().split(/\s+/).filter((t) => t && t !== "!");
   return (e) => terms.every((t) => t.startsWith("!") ? !e.text.includes(t.slice(1)) : e.text.includes(t));
 }
-function lines(entries, query2, closed2) {
-  const match = matcher(query2.text);
-  const keyed = [];
-  for (const entry of entries) if ((!query2.health || entry.health === query2.health) && match(entry)) keyed.push({ key: value(entry, query2.sort), entry });
-  const sign = query2.down ? -1 : 1;
-  keyed.sort((a, b) => a.key < b.key ? -sign : a.key > b.key ? sign : a.entry.row.name < b.entry.row.name ? -1 : 1);
-  if (!query2.group) return keyed.map(({ entry }) => ({ entry }));
+var View = class {
+  constructor(fleet2) {
+    this.fleet = fleet2;
+  }
+  fleet;
+  order = [];
+  labels = [];
+  sorted = "";
+  changes = -1;
+  answer(query2, closed2) {
+    this.sort(query2);
+    const counts = { ok: 0, bad: 0, unknown: 0, none: 0, all: 0 }, found2 = [];
+    const match = matcher(query2.text);
+    for (const e of this.order) {
+      if (!match(e)) continue;
+      counts[e.health]++;
+      counts.all++;
+      if (!query2.health || e.health === query2.health) found2.push(e);
+    }
+    return { counts, lines: lines(found2, query2, closed2), labels: this.labels };
+  }
+  sort({ sort, down }) {
+    const wanted2 = sort + down;
+    if (this.changes === this.fleet.changes && this.sorted === wanted2) return;
+    if (this.changes !== this.fleet.changes) {
+      const rest = new Set(this.fleet.entries.values());
+      this.order = this.order.filter((e) => rest.delete(e));
+      this.order.push(...rest);
+      this.labels = labelKeys(this.order);
+    }
+    const sign = down ? -1 : 1;
+    this.order.sort((a, b) => {
+      const x = value(a, sort), y = value(b, sort);
+      return x < y ? -sign : x > y ? sign : a.row.name < b.row.name ? -1 : 1;
+    });
+    this.changes = this.fleet.changes;
+    this.sorted = wanted2;
+  }
+};
+function lines(found2, query2, closed2) {
+  if (!query2.group) return found2.map((entry) => ({ entry }));
   const groups = /* @__PURE__ */ new Map();
-  for (const { entry } of keyed) {
+  for (const entry of found2) {
     const name = groupOf(entry, query2.group);
     const group2 = groups.get(name);
     if (group2) group2.push(entry);
     else groups.set(name, [entry]);
   }
-  const order = new Intl.Collator("en", { numeric: true });
   const names2 = [...groups.keys()].sort((a, b) => a === "" ? 1 : b === "" ? -1 : order.compare(a, b));
   return names2.flatMap((name) => {
     const members2 = groups.get(name);
@@ -217,6 +251,7 @@ function lines(entries, query2, closed2) {
     return head.closed ? [head] : [head, ...members2.map((entry) => ({ entry }))];
   });
 }
+var order = new Intl.Collator("en", { numeric: true });
 function labelKeys(entries) {
   const seen = /* @__PURE__ */ new Map();
   for (const e of entries) for (const key2 in e.row.labels) seen.set(key2, (seen.get(key2) ?? 0) + 1);
@@ -234,9 +269,9 @@ function versionNumber(version) {
 function strip(fleet2, name, now) {
   const whole = Math.max(1, now - fleet2.opened);
   const place = (at) => (Math.max(0, at - fleet2.opened) / whole * 100).toFixed(2) + "%";
-  const spans = fleet2.spans(name, now);
+  const spans = fleet2.spans(name, now), text = describe(spans);
   const parts = spans.map((s) => `var(--h-${s.health}) ${place(s.from)} ${place(s.to)}`);
-  const element = el("span", "strip", { role: "img", "aria-label": describe(spans), title: describe(spans) });
+  const element = el("span", "strip", { role: "img", "aria-label": text, title: text });
   if (spans[0] && spans[0].from > fleet2.opened) parts.unshift(`var(--h-gone) 0% ${place(spans[0].from)}`);
   if (parts.length) element.style.backgroundImage = `linear-gradient(90deg, ${parts.join(", ")})`;
   return element;
@@ -475,11 +510,11 @@ function backupTable(r, backups, now) {
     newest.length > mostBackups ? el("p", "muted", {}, `and ${number(newest.length - mostBackups)} older ones`) : ""
   );
 }
-function table(label, heads, rows) {
+function table(label2, heads, rows) {
   return el("div", "scroll", {}, el(
     "table",
     "",
-    { "aria-label": label },
+    { "aria-label": label2 },
     el("thead", "", {}, el("tr", "", {}, ...heads.map((h) => el("th", "", { scope: "col" }, h)))),
     el("tbody", "", {}, ...rows.map((row) => el("tr", "", {}, ...row.map((cell) => el("td", "", {}, cell)))))
   ));
@@ -656,9 +691,9 @@ var Table = class {
       return;
     }
     this.activeKey = keyOf(line);
-    const top = this.active * height, view = this.element.clientHeight - height;
+    const top = this.active * height, view2 = this.element.clientHeight - height;
     if (top < this.element.scrollTop) this.element.scrollTop = top;
-    if (top + height > this.element.scrollTop + view) this.element.scrollTop = top + height - view;
+    if (top + height > this.element.scrollTop + view2) this.element.scrollTop = top + height - view2;
     this.draw();
   }
   /** draw makes the lines in sight, and fills those again that are there already. */
@@ -751,6 +786,7 @@ function empty(element, text) {
 // src/main.ts
 var key = takeKey();
 var fleet = new Fleet(Date.now());
+var view = new View(fleet);
 var known = { registries: /* @__PURE__ */ new Map(), backups: /* @__PURE__ */ new Map() };
 var epochs = /* @__PURE__ */ new Map();
 var connections = /* @__PURE__ */ new Map();
@@ -786,9 +822,7 @@ var group = el("select", "", { "aria-label": "Group the clusters by", change: ()
 var found = el("p", "found muted", { role: "status" });
 var nothing = el("p", "empty", { hidden: true });
 var table2 = new Table(fleet, {
-  open: (name) => {
-    location.hash = "#/clusters/" + encodeURIComponent(name);
-  },
+  open: (name) => go("#/clusters/" + encodeURIComponent(name)),
   sort: (column) => {
     query.down = query.sort === column && !query.down;
     query.sort = column;
@@ -802,9 +836,9 @@ var table2 = new Table(fleet, {
 var title = el("h2", "", { tabindex: -1 });
 var content = el("div", "content", { tabindex: 0, role: "region", "aria-label": "Details" });
 var panel = el(
-  "aside",
+  "div",
   "panel",
-  { "aria-label": "Cluster", hidden: true },
+  { role: "region", "aria-label": "Cluster", hidden: true },
   el("header", "", {}, title, el("button", "icon", { type: "button", "aria-label": "Close", title: "Close (Esc)", click: () => close() }, "×")),
   content
 );
@@ -817,7 +851,7 @@ var clusters = el(
   el("div", "split", {}, el("div", "whole", {}, table2.element, nothing), panel)
 );
 var sheet = el("div", "sheet");
-var registriesPage = el("main", "registries", { hidden: true, tabindex: 0 }, el("h1", "hidden", {}, "Registries"), sheet);
+var registriesPage = el("main", "registries", { hidden: true, tabindex: 0, "aria-label": "Registries" }, el("h1", "hidden", {}, "Registries"), sheet);
 var tabs = { clusters: el("a", "", { href: "#/clusters" }, "Clusters"), registries: el("a", "", { href: "#/registries" }, "Registries") };
 var context = el("span", "context muted");
 var live = el("span", "live", { role: "status" });
@@ -867,18 +901,18 @@ function refilter() {
   update();
 }
 function draw() {
-  const now = Date.now(), entries = [...fleet.entries.values()];
-  const all = counts(entries, query.text), list = lines(entries, query, closed);
+  const now = Date.now(), count = fleet.entries.size;
+  const { counts: all, lines: list, labels } = view.answer(query, closed);
   for (const [health2, chip] of chips) {
     write(chip.querySelector(".count"), number(health2 ? all[health2] : all.all));
     chip.setAttribute("aria-pressed", String(query.health === health2));
   }
   const shown = query.health ? all[query.health] : all.all;
-  write(found, `${number(shown)} of ${number(entries.length)} ${entries.length === 1 ? "cluster" : "clusters"}`);
+  write(found, `${number(shown)} of ${number(count)} ${count === 1 ? "cluster" : "clusters"}`);
   table2.show(list, query, now);
   const source = connections.get("clusters");
-  empty(nothing, list.length ? "" : entries.length ? "No cluster matches." : !source || source.state === "Loading" ? "Reading the clusters…" : source.state === "Live" ? "There is no cluster in the registry that you may see." : source.message || "The clusters are not known.");
-  grouping(entries.length ? labelKeys(entries) : []);
+  empty(nothing, list.length ? "" : count ? "No cluster matches." : !source || source.state === "Loading" ? "Reading the clusters…" : source.state === "Live" ? "There is no cluster in the registry that you may see." : source.message || "The clusters are not known.");
+  grouping(labels);
   if (!registriesPage.hidden && getSelection()?.type !== "Range") sheet.replaceChildren(...registries([...known.registries.values()], [...known.backups.values()], connections.get("registries"), now));
   if (table2.opened && detail && getSelection()?.type !== "Range" && !content.contains(document.activeElement)) content.replaceChildren(...cluster(detail, fleet, now));
   banners(alerts, live, connections, lost, fleet.unprobed);
@@ -932,8 +966,19 @@ async function read(name) {
   } else content.replaceChildren(...cluster(detail, fleet, Date.now()));
 }
 function close() {
-  location.hash = "#/clusters";
+  go("#/clusters");
   table2.focus();
+}
+function go(hash) {
+  location.hash = hash;
+  route();
+}
+function nameIn(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
 }
 function route() {
   if (location.hash.startsWith("#key=")) {
@@ -941,7 +986,7 @@ function route() {
     return location.reload();
   }
   const [, page, name] = /^#\/(clusters|registries)(?:\/([^/]+))?$/.exec(location.hash) ?? [, "clusters"];
-  const opened = page === "clusters" && name ? decodeURIComponent(name) : "";
+  const opened = page === "clusters" && name ? nameIn(name) : "";
   clusters.hidden = page !== "clusters";
   registriesPage.hidden = page === "clusters";
   for (const [tab, link] of Object.entries(tabs)) if (tab === page) link.setAttribute("aria-current", "page");
@@ -974,14 +1019,12 @@ function keys(event) {
   } else if (event.target === search && (event.key === "ArrowDown" || event.key === "Enter")) table2.focus();
   else if (typing) return;
   else if (event.key === "/") {
-    location.hash = panel.hidden ? "#/clusters" : location.hash;
+    if (clusters.hidden) go("#/clusters");
     search.focus();
     search.select();
-  } else if (event.key === "c") {
-    location.hash = "#/clusters";
-    table2.focus();
-  } else if (event.key === "r") {
-    location.hash = "#/registries";
+  } else if (event.key === "c") close();
+  else if (event.key === "r") {
+    go("#/registries");
     registriesPage.focus();
   } else if (event.key === "t") theme.toggle();
   else if (event.key === "?") help.showModal();

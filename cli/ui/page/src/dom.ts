@@ -23,7 +23,12 @@ export function theirs(text: string | undefined, classes = ''): HTMLElement {
 /** write sets a text where it differs, so that a screen reader is told of changes only. */
 export function write(element: Element, text: string) { if (element.textContent !== text) element.textContent = text }
 
-export const number = (n: number) => n.toLocaleString('en')
+// To make a format takes longer than to make a line of the table.
+const numbers = new Intl.NumberFormat('en')
+const dates = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' })
+const clocks = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hour12: false })
+
+export const number = (n: number) => numbers.format(n)
 
 const units: [number, string][] = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']]
 
@@ -49,10 +54,10 @@ export function until(time: string | undefined, now: number): string {
 }
 
 /** exact is a time in full. */
-export const exact = (time: string | undefined) => time ? new Date(time).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'long' }) : ''
+export const exact = (time: string | undefined) => time ? dates.format(Date.parse(time)) : ''
 
 /** clock is a time of today. */
-export const clock = (time: number) => new Date(time).toLocaleTimeString('en', { hour12: false })
+export const clock = (time: number) => clocks.format(time)
 
 /** soon is how bad it is that something expires. */
 export function soon(time: string | undefined, now: number): '' | 'warn' | 'bad' {

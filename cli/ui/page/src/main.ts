@@ -1,7 +1,7 @@
 // The page: what is shown where, and which key does what.
 import { cluster } from './cluster'
 import { el, number, theirs, write } from './dom'
-import { Fleet, counts, healths, labelKeys, lines, type Backup, type Change, type Column, type Connection, type Detail, type Health, type Query, type Registry } from './model'
+import { Fleet, View, healths, type Backup, type Change, type Column, type Connection, type Detail, type Health, type Query, type Registry } from './model'
 import { banners, theme } from './frame'
 import { registries } from './registries'
 import { get, listen, takeKey } from './stream'
@@ -9,6 +9,7 @@ import { Table, empty } from './table'
 
 const key = takeKey()
 const fleet = new Fleet(Date.now())
+const view = new View(fleet)
 const known = { registries: new Map<string, Registry>(), backups: new Map<string, Backup>() }
 const epochs = new Map<string, number>()
 const connections = new Map<string, Connection>()
@@ -29,19 +30,19 @@ const group = el('select', '', { 'aria-label': 'Group the clusters by', change: 
 const found = el('p', 'found muted', { role: 'status' })
 const nothing = el('p', 'empty', { hidden: true })
 const table = new Table(fleet, {
-  open: name => { location.hash = '#/clusters/' + encodeURIComponent(name) },
+  open: name => go('#/clusters/' + encodeURIComponent(name)),
   sort: (column: Column) => { query.down = query.sort === column && !query.down; query.sort = column; refilter() },
   toggle: name => { if (!closed.delete(name)) closed.add(name); update() },
 })
 const title = el('h2', '', { tabindex: -1 })
 const content = el('div', 'content', { tabindex: 0, role: 'region', 'aria-label': 'Details' })
-const panel = el('aside', 'panel', { 'aria-label': 'Cluster', hidden: true },
+const panel = el('div', 'panel', { role: 'region', 'aria-label': 'Cluster', hidden: true },
   el('header', '', {}, title, el('button', 'icon', { type: 'button', 'aria-label': 'Close', title: 'Close (Esc)', click: () => close() }, '×')), content)
 const clusters = el('main', 'clusters', {}, el('h1', 'hidden', {}, 'Clusters'),
   el('div', 'tools', {}, search, el('div', 'chips', { role: 'group', 'aria-label': 'Health' }, ...chips.values()), el('label', 'group', {}, 'Group', group), found),
   el('div', 'split', {}, el('div', 'whole', {}, table.element, nothing), panel))
 const sheet = el('div', 'sheet')
-const registriesPage = el('main', 'registries', { hidden: true, tabindex: 0 }, el('h1', 'hidden', {}, 'Registries'), sheet)
+const registriesPage = el('main', 'registries', { hidden: true, tabindex: 0, 'aria-label': 'Registries' }, el('h1', 'hidden', {}, 'Registries'), sheet)
 const tabs = { clusters: el('a', '', { href: '#/clusters' }, 'Clusters'), registries: el('a', '', { href: '#/registries' }, 'Registries') }
 const context = el('span', 'context muted')
 const live = el('span', 'live', { role: 'status' })
@@ -67,18 +68,18 @@ function update() {
 function refilter() { table.reset(); update() }
 
 function draw() {
-  const now = Date.now(), entries = [...fleet.entries.values()]
-  const all = counts(entries, query.text), list = lines(entries, query, closed)
+  const now = Date.now(), count = fleet.entries.size
+  const { counts: all, lines: list, labels } = view.answer(query, closed)
   for (const [health, chip] of chips) {
     write(chip.querySelector('.count')!, number(health ? all[health] : all.all))
     chip.setAttribute('aria-pressed', String(query.health === health))
   }
   const shown = query.health ? all[query.health] : all.all
-  write(found, `${number(shown)} of ${number(entries.length)} ${entries.length === 1 ? 'cluster' : 'clusters'}`)
+  write(found, `${number(shown)} of ${number(count)} ${count === 1 ? 'cluster' : 'clusters'}`)
   table.show(list, query, now)
   const source = connections.get('clusters')
-  empty(nothing, list.length ? '' : entries.length ? 'No cluster matches.' : !source || source.state === 'Loading' ? 'Reading the clusters…' : source.state === 'Live' ? 'There is no cluster in the registry that you may see.' : source.message || 'The clusters are not known.')
-  grouping(entries.length ? labelKeys(entries) : [])
+  empty(nothing, list.length ? '' : count ? 'No cluster matches.' : !source || source.state === 'Loading' ? 'Reading the clusters…' : source.state === 'Live' ? 'There is no cluster in the registry that you may see.' : source.message || 'The clusters are not known.')
+  grouping(labels)
   if (!registriesPage.hidden && getSelection()?.type !== 'Range') sheet.replaceChildren(...registries([...known.registries.values()], [...known.backups.values()], connections.get('registries'), now))
   if (table.opened && detail && getSelection()?.type !== 'Range' && !content.contains(document.activeElement)) content.replaceChildren(...cluster(detail, fleet, now))
   banners(alerts, live, connections, lost, fleet.unprobed)
@@ -131,7 +132,16 @@ async function read(name: string) {
   } else content.replaceChildren(...cluster(detail!, fleet, Date.now()))
 }
 
-function close() { location.hash = '#/clusters'; table.focus() }
+function close() { go('#/clusters'); table.focus() }
+
+/** go shows what an address names, at once: what is not shown yet can't get the focus. */
+function go(hash: string) {
+  location.hash = hash
+  route()
+}
+
+/** nameIn is the name of a cluster in an address, which a person may have typed. */
+function nameIn(text: string): string { try { return decodeURIComponent(text) } catch { return '' } }
 
 /** route shows what the URL names. */
 function route() {
@@ -140,7 +150,7 @@ function route() {
     return location.reload()
   }
   const [, page, name] = /^#\/(clusters|registries)(?:\/([^/]+))?$/.exec(location.hash) ?? [, 'clusters']
-  const opened = page === 'clusters' && name ? decodeURIComponent(name) : ''
+  const opened = page === 'clusters' && name ? nameIn(name) : ''
   clusters.hidden = page !== 'clusters'
   registriesPage.hidden = page === 'clusters'
   for (const [tab, link] of Object.entries(tabs)) if (tab === page) link.setAttribute('aria-current', 'page'); else link.removeAttribute('aria-current')
@@ -168,9 +178,9 @@ function keys(event: KeyboardEvent) {
     else table.focus()
   } else if (event.target === search && (event.key === 'ArrowDown' || event.key === 'Enter')) table.focus()
   else if (typing) return
-  else if (event.key === '/') { location.hash = panel.hidden ? '#/clusters' : location.hash; search.focus(); search.select() }
-  else if (event.key === 'c') { location.hash = '#/clusters'; table.focus() }
-  else if (event.key === 'r') { location.hash = '#/registries'; registriesPage.focus() }
+  else if (event.key === '/') { if (clusters.hidden) go('#/clusters'); search.focus(); search.select() }
+  else if (event.key === 'c') close()
+  else if (event.key === 'r') { go('#/registries'); registriesPage.focus() }
   else if (event.key === 't') theme.toggle()
   else if (event.key === '?') help.showModal()
   else return

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fleet, counts, labelKeys, lines, matcher, versionNumber, type Query, type Row } from './model'
+import { Fleet, View, matcher, versionNumber, type Query, type Row } from './model'
 
 const all: Query = { text: '', health: '', group: '', sort: 'name', down: false }
 const none = new Set<string>()
@@ -11,7 +11,7 @@ function fleet(...rows: Partial<Row>[]): Fleet {
   return f
 }
 const names = (f: Fleet, query: Partial<Query>, closed: ReadonlySet<string> = none) =>
-  lines(f.entries.values(), { ...all, ...query }, closed).map(l => 'entry' in l ? l.entry.row.name : `${l.group}:${l.ok}/${l.total}`).join(' ')
+  new View(f).answer({ ...all, ...query }, closed).lines.map(l => 'entry' in l ? l.entry.row.name : `${l.group}:${l.ok}/${l.total}`).join(' ')
 
 test('filters by words that match and words that must not', () => {
   const f = fleet({ name: 'east', labels: { env: 'prod' } }, { name: 'west', labels: { env: 'test' } }, { name: 'eastern', set: 'Search' })
@@ -24,7 +24,7 @@ test('filters by words that match and words that must not', () => {
 
 test('counts by health, and selects it', () => {
   const f = fleet({}, { state: 'False' }, { state: '' }, { state: 'Unknown' }, { state: 'identity differs' })
-  assert.deepEqual(counts(f.entries.values(), ''), { ok: 1, bad: 2, unknown: 1, none: 1, all: 5 })
+  assert.deepEqual(new View(f).answer(all, none).counts, { ok: 1, bad: 2, unknown: 1, none: 1, all: 5 })
   assert.equal(names(f, { health: 'bad' }), 'c1 c4')
   assert.equal(names(f, { sort: 'health' }), 'c1 c4 c3 c2 c0')
 })
@@ -32,11 +32,11 @@ test('counts by health, and selects it', () => {
 test('takes health for unknown while nothing probes', () => {
   const f = fleet({}, { state: 'False' }, { state: '' }, { state: 'identity differs' })
   f.probed(false, 10)
-  assert.deepEqual(counts(f.entries.values(), ''), { ok: 0, bad: 1, unknown: 2, none: 1, all: 4 })
+  assert.deepEqual(new View(f).answer(all, none).counts, { ok: 0, bad: 1, unknown: 2, none: 1, all: 4 })
   assert.equal(names(f, { text: 'unknown' }), 'c0 c1')
   f.set({ name: 'c0', state: 'True' }, 20, 1)
   f.probed(true, 30)
-  assert.deepEqual(counts(f.entries.values(), ''), { ok: 1, bad: 2, unknown: 0, none: 1, all: 4 })
+  assert.deepEqual(new View(f).answer(all, none).counts, { ok: 1, bad: 2, unknown: 0, none: 1, all: 4 })
   assert.deepEqual(f.spans('c0', 40).map(s => `${s.health} ${s.from}-${s.to}`), ['ok 0-10', 'unknown 10-30', 'ok 30-40'])
 })
 
@@ -54,7 +54,25 @@ test('groups, with those without a value last', () => {
   assert.equal(names(f, { group: 'region' }), 'eu:1/2 c2 c3 us:1/1 c0 :1/1 c1')
   assert.equal(names(f, { group: 'region' }, new Set(['eu'])), 'eu:1/2 us:1/1 c0 :1/1 c1')
   assert.equal(names(f, { group: 'label:team' }), 'a:1/1 c3 :2/3 c0 c1 c2')
-  assert.deepEqual(labelKeys(f.entries.values()), ['team'])
+  assert.deepEqual(new View(f).answer(all, none).labels, ['team'])
+})
+
+test('answers after changes as one that has seen none', () => {
+  const f = fleet(...Array.from({ length: 50 }, (_, i) => ({ name: `n${i * 7 % 50}`, labels: { [`l${i % 3}`]: 'x' } })))
+  const v = new View(f)
+  v.answer(all, none)
+  f.set({ name: 'n7', state: 'False' }, 0, 1)
+  f.set({ name: 'new', state: '', labels: { l4: 'x' } }, 0, 1)
+  f.remove('n8', 0)
+  for (const query of [all, { ...all, sort: 'health' as const }, { ...all, sort: 'health' as const, down: true }, { ...all, text: 'n1', down: true }]) {
+    assert.deepEqual(v.answer(query, none), new View(f).answer(query, none))
+  }
+})
+
+test('groups by labels that are called as what every object has', () => {
+  const f = fleet({ labels: { constructor: 'mine' } }, { labels: JSON.parse('{"__proto__":"theirs"}') }, {})
+  assert.equal(names(f, { group: 'label:constructor' }), 'mine:1/1 c0 :2/2 c1 c2')
+  assert.equal(names(f, { group: 'label:__proto__' }), 'theirs:1/1 c1 :2/2 c0 c2')
 })
 
 test('keeps the history of a cluster that goes and comes', () => {
@@ -85,5 +103,5 @@ test('drops what a new connection has not sent', () => {
 
 test('groups 10,000 clusters', () => {
   const f = fleet(...Array.from({ length: 10000 }, (_, i) => ({ name: 'cluster-' + (i * 7919) % 10000, region: 'r' + i % 7 })))
-  assert.equal(lines(f.entries.values(), { ...all, text: 'cluster r3', group: 'region' }, none).length, 1430)
+  assert.equal(new View(f).answer({ ...all, text: 'cluster r3', group: 'region' }, none).lines.length, 1430)
 })

@@ -64,7 +64,7 @@ const most = 24
 const mostGone = 1000
 
 /** Entry is a cluster with what filters and sorts it, made once for each change. */
-export interface Entry { row: Row; health: Health; text: string; minor: string; number: number; epoch: number }
+export interface Entry { row: Row; health: Health; text: string; minor: string; number: number; expires: number; seen: number; epoch: number }
 
 export class Fleet {
   entries = new Map<string, Entry>()
@@ -73,6 +73,8 @@ export class Fleet {
   gaps: { from: number; to?: number }[] = []
   /** unprobed says that nothing probes the clusters. */
   unprobed = false
+  /** changes is another number after each change of the entries. */
+  changes = 0
   private gone = new Set<string>()
   constructor(readonly opened: number) {}
 
@@ -80,9 +82,11 @@ export class Fleet {
     const state = health(row, this.unprobed)
     const entry: Entry = {
       row, health: state, epoch, number: versionNumber(row.version), minor: minorOf(row.version),
+      expires: row.expires ? Date.parse(row.expires) : Infinity, seen: row.seen ? -Date.parse(row.seen) : Infinity,
       text: [row.name, row.display, row.version, row.set, row.region, row.reason, words(row, state), ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join('\n').toLowerCase(),
     }
     this.entries.set(row.name, entry)
+    this.changes++
     this.gone.delete(row.name)
     this.mark(row.name, entry.health, now)
   }
@@ -96,6 +100,7 @@ export class Fleet {
 
   remove(name: string, now: number) {
     if (!this.entries.delete(name)) return
+    this.changes++
     this.mark(name, 'gone', now)
     this.gone.add(name)
     for (const oldest of this.gone) {
@@ -158,28 +163,23 @@ function value(e: Entry, by: Column): string | number {
     case 'version': return e.number
     case 'set': return e.row.set || '\uffff'
     case 'region': return e.row.region || '\uffff'
-    case 'expires': return e.row.expires ? Date.parse(e.row.expires) : Infinity
-    case 'seen': return e.row.seen ? -Date.parse(e.row.seen) : Infinity
+    case 'expires': return e.expires
+    case 'seen': return e.seen
   }
 }
 
+/** label is the value of a label. A label may be called as something that every object has. */
+const label = (row: Row, key: string) => row.labels && Object.hasOwn(row.labels, key) ? row.labels[key]! : ''
+
 /** groupOf is the group that a cluster is in. */
-export function groupOf(e: Entry, by: string): string {
+function groupOf(e: Entry, by: string): string {
   switch (by) {
     case 'set': return e.row.set || ''
     case 'region': return e.row.region || ''
     case 'version': return e.minor
     case 'health': return healths[e.health]
-    default: return e.row.labels?.[by.replace(/^label:/, '')] ?? ''
+    default: return label(e.row, by.replace(/^label:/, ''))
   }
-}
-
-/** counts counts the clusters that a text matches by health. */
-export function counts(entries: Iterable<Entry>, text: string): Record<Health, number> & { all: number } {
-  const out = { ok: 0, bad: 0, unknown: 0, none: 0, all: 0 }
-  const match = matcher(text)
-  for (const e of entries) if (match(e)) { out[e.health]++; out.all++ }
-  return out
 }
 
 /** matcher returns whether a cluster has all words of a text; a word after "!" must not be in it. */
@@ -188,21 +188,61 @@ export function matcher(text: string): (e: Entry) => boolean {
   return e => terms.every(t => t.startsWith('!') ? !e.text.includes(t.slice(1)) : e.text.includes(t))
 }
 
-/** lines returns the lines of the table for a query. */
-export function lines(entries: Iterable<Entry>, query: Query, closed: ReadonlySet<string>): Line[] {
-  const match = matcher(query.text)
-  const keyed: { key: string | number; entry: Entry }[] = []
-  for (const entry of entries) if ((!query.health || entry.health === query.health) && match(entry)) keyed.push({ key: value(entry, query.sort), entry })
-  const sign = query.down ? -1 : 1
-  keyed.sort((a, b) => a.key < b.key ? -sign : a.key > b.key ? sign : a.entry.row.name < b.entry.row.name ? -1 : 1)
-  if (!query.group) return keyed.map(({ entry }) => ({ entry }))
+/** Answer is what the page shows for a query. */
+export interface Answer { counts: Record<Health, number> & { all: number }; lines: Line[]; labels: string[] }
+
+/**
+ * View answers queries about a fleet. What was sorted is kept, so that another filter looks at each
+ * cluster once, and a few changes are put where they belong.
+ */
+export class View {
+  private order: Entry[] = []
+  private labels: string[] = []
+  private sorted = ''
+  private changes = -1
+  constructor(private readonly fleet: Fleet) {}
+
+  answer(query: Query, closed: ReadonlySet<string>): Answer {
+    this.sort(query)
+    const counts = { ok: 0, bad: 0, unknown: 0, none: 0, all: 0 }, found: Entry[] = []
+    const match = matcher(query.text)
+    for (const e of this.order) {
+      if (!match(e)) continue
+      counts[e.health]++
+      counts.all++
+      if (!query.health || e.health === query.health) found.push(e)
+    }
+    return { counts, lines: lines(found, query, closed), labels: this.labels }
+  }
+
+  private sort({ sort, down }: Query) {
+    const wanted = sort + down
+    if (this.changes === this.fleet.changes && this.sorted === wanted) return
+    if (this.changes !== this.fleet.changes) {
+      const rest = new Set(this.fleet.entries.values())
+      this.order = this.order.filter(e => rest.delete(e))
+      this.order.push(...rest)
+      this.labels = labelKeys(this.order)
+    }
+    const sign = down ? -1 : 1
+    this.order.sort((a, b) => {
+      const x = value(a, sort), y = value(b, sort)
+      return x < y ? -sign : x > y ? sign : a.row.name < b.row.name ? -1 : 1
+    })
+    this.changes = this.fleet.changes
+    this.sorted = wanted
+  }
+}
+
+/** lines returns the lines of the table for the clusters that a query has found. */
+function lines(found: Entry[], query: Query, closed: ReadonlySet<string>): Line[] {
+  if (!query.group) return found.map(entry => ({ entry }))
   const groups = new Map<string, Entry[]>()
-  for (const { entry } of keyed) {
+  for (const entry of found) {
     const name = groupOf(entry, query.group)
     const group = groups.get(name)
     if (group) group.push(entry); else groups.set(name, [entry])
   }
-  const order = new Intl.Collator('en', { numeric: true })
   const names = [...groups.keys()].sort((a, b) => a === '' ? 1 : b === '' ? -1 : order.compare(a, b))
   return names.flatMap(name => {
     const members = groups.get(name)!
@@ -211,8 +251,10 @@ export function lines(entries: Iterable<Entry>, query: Query, closed: ReadonlySe
   })
 }
 
+const order = new Intl.Collator('en', { numeric: true })
+
 /** labelKeys are the labels that clusters have, those of most clusters first. */
-export function labelKeys(entries: Iterable<Entry>): string[] {
+function labelKeys(entries: Iterable<Entry>): string[] {
   const seen = new Map<string, number>()
   for (const e of entries) for (const key in e.row.labels) seen.set(key, (seen.get(key) ?? 0) + 1)
   return [...seen].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, 20).map(([key]) => key)
