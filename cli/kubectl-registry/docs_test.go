@@ -100,6 +100,21 @@ func TestNoFlagIsShadowed(t *testing.T) {
 	})
 }
 
+// TestDemo has the plugin take the command lines that the demo gives it.
+func TestDemo(t *testing.T) {
+	const story = "../../hack/demo/testdata/plugin.txt"
+	for line := range strings.Lines(read(t, story)) {
+		args := strings.Fields(strings.TrimPrefix(line, "kubectl registry "))
+		cmd, rest, err := root(command.New()).Find(args)
+		if err == nil {
+			err = cmd.ParseFlags(rest)
+		}
+		if err != nil {
+			t.Errorf("%s of %s: %v", strings.TrimSpace(line), story, err)
+		}
+	}
+}
+
 func TestCompletionName(t *testing.T) {
 	for name, want := range map[string][]string{
 		"/usr/local/bin/kubectl-registry":          {"join", ""},

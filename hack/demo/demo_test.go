@@ -240,11 +240,15 @@ func play(t *testing.T, script string, names ...string) (shell, *strings.Builder
 func TestStory(t *testing.T) {
 	const script = `#!/bin/sh
 case "$*" in
-*--dry-run) echo "digest of what is to be confirmed: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" ;;
+*" --dry-run=client") echo "digest of what is to be confirmed: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" ;;
 "get crc east --watch"*) echo "ADDED  east  East  v1  True  1m"; sleep 0.2; echo "MODIFIED  east  East  v1  False  1m"; echo "MODIFIED  east  East  v1  True  1m" ;;
 "registry status") if [ ! -e "$0.asked" ]; then touch "$0.asked"; exit 4; fi ;;
 esac
 `
+	plugin, err := filepath.Abs("testdata/plugin.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
 	top := t.TempDir()
 	t.Chdir(top)
 	s, out := play(t, script, "kubectl")
@@ -279,6 +283,20 @@ esac
 		if !slices.Contains(commands, want) {
 			t.Errorf("%q is missing in:\n%s", want, strings.Join(commands, "\n"))
 		}
+	}
+	// The kubectl above takes anything. The plugin's tests read these lines as the plugin does.
+	known, err := os.ReadFile(plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var typed strings.Builder
+	for _, line := range commands {
+		if strings.HasPrefix(line, "kubectl registry ") {
+			typed.WriteString(line + "\n")
+		}
+	}
+	if typed.String() != string(known) {
+		t.Errorf("the story has these commands of the plugin, and testdata/plugin.txt has others:\n%s", &typed)
 	}
 }
 

@@ -163,7 +163,7 @@ func exited(err error, code int) bool {
 func (f fleet) signIn(ctx context.Context, s shell) error {
 	s.say("One kubeconfig for the fleet. Anyone who may write an entry chooses where you send credentials, so each is shown and has to be accepted.")
 	merge := []string{"kubectl", "registry", "kubeconfig", "--all", "--merge=" + f.kubeconfig()}
-	shown, err := s.read(ctx, append(slices.Clone(merge), "--dry-run")...)
+	shown, err := s.read(ctx, append(slices.Clone(merge), "--dry-run=client")...)
 	if err != nil {
 		return err
 	}
