@@ -148,7 +148,7 @@ func (d *DryRun) AddLocalFlag(cmd *cobra.Command, client string) {
 }
 
 // ValidateLocal is Validate for such a command.
-func (d DryRun) ValidateLocal() error { return oneOf("dry-run", string(d), "", "none", "client") }
+func (d DryRun) ValidateLocal() error { return oneOf("dry-run", string(d), "none", "client") }
 
 // Client reports whether nothing is to be sent.
 func (d DryRun) Client() bool { return d == "client" }

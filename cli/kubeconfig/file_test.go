@@ -125,7 +125,7 @@ func TestInterruptedAtTheEnd(t *testing.T) {
 	text, _ := env.Run(t, newCommand(env), "east", "--merge="+path)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	b := &builder{env: env.Env, names: []string{"east"}, merge: path, accept: shownDigest.FindString(text), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
+	b := &builder{env: env.Env, names: []string{"east"}, merge: path, dryRun: "none", accept: shownDigest.FindString(text), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
 	if err := b.run(ctx); command.ExitCode(err) != command.ExitRefused || err.Error() != "interrupted: nothing was changed" {
 		t.Error(err)
 	}

@@ -361,7 +361,7 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	dry := run([]*v1beta1.Cluster{north}, 0, "--all", "--dry-run=client")
-	b := &builder{env: commandtest.New(t, north).Env, all: true, merge: link, accept: shownDigest.FindString(dry.Stderr.String()), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
+	b := &builder{env: commandtest.New(t, north).Env, all: true, merge: link, dryRun: "none", accept: shownDigest.FindString(dry.Stderr.String()), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
 	impatient, stop := context.WithCancel(t.Context())
 	stop()
 	if err := b.run(impatient); err == nil || !strings.HasSuffix(err.Error(), "remove "+link+".lock") {
@@ -521,6 +521,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{"", "choose clusters by name, with --selector or with --all, and in one way only", 2},
 		{"east --all", "choose clusters by name, with --selector or with --all, and in one way only", 2},
+		{"--all --dry-run=", "--dry-run=: use none or client", 2},
 		{"--all --dry-run=server", "--dry-run=server: use none or client", 2},
 		{"east --for=10.0.0", "--for=10.0.0 is not an IP address: name the one that you reach clusters from, such as 10.1.2.3", 2},
 		{"east --merge=", `--merge= names no file: leave out the = for that which "kubectl config" writes`, 2},
