@@ -98,19 +98,19 @@ func (s *starter) run(ctx context.Context) error {
 	} else if registry, err = s.patch(ctx, client, registry); err != nil {
 		return err
 	}
+	var printed error
 	if s.output != "" {
 		registry.ManagedFields = nil
 		registry.SetGroupVersionKind(hostcluster.Kind)
-		if err := s.output.Print(s.env.Out, registry); err != nil {
-			return err
-		}
+		printed = s.output.Print(s.env.Out, registry)
 	} else {
 		fmt.Fprintf(s.env.Out, "clusterregistry.operator.clusterregistry.io/%s %s%s\n", registry.Name, did, s.dryRun.Suffix())
 	}
 	if !s.wait || s.dryRun != "none" {
-		return nil
+		return printed
 	}
-	return s.follow(ctx, client, registry)
+	// The upgrade has begun, whether it could be printed or not.
+	return errors.Join(s.follow(ctx, client, registry), printed)
 }
 
 // check refuses what can't be, as a plan says it.
