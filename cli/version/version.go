@@ -4,6 +4,7 @@ package version
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -93,18 +94,21 @@ func (a *asker) run(ctx context.Context) error {
 	for _, release := range known {
 		report.Plugin.Releases = append(report.Plugin.Releases, release.Version)
 	}
+	var unread error
 	if !a.client {
-		if err := a.readRegistries(ctx, report); err != nil {
-			return err
-		}
+		unread = a.readRegistries(ctx, report)
 	}
+	// Which plugin this is matters most where the registries can't be read.
 	if a.output != "" {
+		if unread != nil {
+			report.Notes = append(report.Notes, command.Plain(unread.Error()))
+		}
 		err = a.output.Print(a.env.Out, report)
 	} else {
 		a.print(report)
 	}
-	if err != nil {
-		return err
+	if unread != nil || err != nil {
+		return errors.Join(unread, err)
 	}
 	for _, r := range report.Registries {
 		if len(r.Unknown) > 0 {

@@ -70,11 +70,13 @@ func TestVersionWithoutRegistries(t *testing.T) {
 			t.Errorf("%s: exits with %d, %s: %s%s", says, code, text, env.Stdout, env.Stderr)
 		}
 	}
-	env := commandtest.New(t)
-	env.Objects.PrependReactor("list", "clusterregistries", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("connection refused")
-	})
-	if text, code := env.Run(t, New(env.Env, info)); code != 1 || !strings.Contains(text, "connection refused") {
-		t.Errorf("an error: exits with %d: %s", code, text)
+	for args, says := range map[string]string{"": "Plugin: v0.2.0", "-o=json": "connection refused"} {
+		env := commandtest.New(t)
+		env.Objects.PrependReactor("list", "clusterregistries", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("connection refused")
+		})
+		if text, code := env.Run(t, New(env.Env, info), strings.Fields(args)...); code != 1 || !strings.Contains(text, "connection refused") || !strings.Contains(env.Stdout.String(), says) {
+			t.Errorf("an error: exits with %d: %s%s", code, text, env.Stdout)
+		}
 	}
 }
