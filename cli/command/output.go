@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -36,7 +35,7 @@ func (o *Output) AddFlag(cmd *cobra.Command, more ...string) {
 // Validate returns an error about the command line for any other form.
 func (o Output) Validate(more ...string) error {
 	if template, is := strings.CutPrefix(string(o), selecting); is {
-		if err := jsonpath.New("output").Parse(template); err != nil {
+		if err := checkTemplate(template); err != nil {
 			return Usagef("--output=%s: %w", Plain(string(o)), err)
 		}
 		return nil
@@ -69,29 +68,6 @@ func (o Output) marshal(object any) ([]byte, error) {
 		return append(o.escape(content), '\n'), nil
 	}
 	return yaml.Marshal(object)
-}
-
-// selected returns what a template selects of a JSON document. Lines and columns are the
-// template's own, which has them as \n and \t.
-func selected(template string, content []byte) ([]byte, error) {
-	var object any
-	if err := json.Unmarshal(content, &object); err != nil {
-		return nil, err
-	}
-	path := jsonpath.New("output").AllowMissingKeys(true)
-	if err := path.Parse(template); err != nil {
-		return nil, err
-	}
-	out := &bytes.Buffer{}
-	if err := path.Execute(out, object); err != nil {
-		return nil, err
-	}
-	return []byte(strings.Map(func(r rune) rune {
-		if r != '\t' && unsafe(r) {
-			return -1
-		}
-		return r
-	}, out.String())), nil
 }
 
 // escape escapes what is not safe in the strings of a JSON document; outside of them

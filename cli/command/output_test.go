@@ -57,12 +57,15 @@ func TestPrint(t *testing.T) {
 
 // TestSelect prints what a template selects, safe to look at.
 func TestSelect(t *testing.T) {
-	object := map[string]any{"items": []any{map[string]any{"name": "east", "note": "red\x1b[31m\u202e"}, map[string]any{"name": "west"}}}
+	object := map[string]any{"items": []any{map[string]any{"name": "east", "note": "red\x1b[31m\u202e", "count": 2}, map[string]any{"name": "west", "count": 1}}, "bytes": 123456789, "text": "a\nb\tc"}
 	for template, want := range map[string]string{
 		"{.items[*].name}": "east west",
 		"{range .items[*]}{.name}{\"\\t\"}{.note}{\"\\n\"}{end}": "east\tred[31m\nwest\t\n",
-		"{.nothing}":  "",
-		"{.items[1]}": `{"name":"west"}`,
+		"{.nothing}":                  "",
+		"{.bytes} {.revision}":        "123456789 ",
+		"{.items[?(@.count>1)].name}": "east",
+		"{.text}{\"\\n\"}":            "a b c\n",
+		"{.items[1]}":                 `{"count":1,"name":"west"}`,
 	} {
 		out := &bytes.Buffer{}
 		output := Output("jsonpath=" + template)
@@ -70,7 +73,15 @@ func TestSelect(t *testing.T) {
 			t.Errorf("%s selects %q, %v", template, out, err)
 		}
 	}
-	for output, want := range map[Output]string{"jsonpath={.items": "--output=jsonpath={.items: ", "wide": "--output=wide: use name or json or yaml or jsonpath=TEMPLATE"} {
+	for output, want := range map[Output]string{
+		"jsonpath={.items":                   "--output=jsonpath={.items: ",
+		"jsonpath={metadata.name}":           `--output=jsonpath={metadata.name}: "metadata" is no keyword: the name of a field begins with a dot`,
+		"jsonpath={rang .items[*]}":          `--output=jsonpath={rang .items[*]}: "rang" is no keyword`,
+		"jsonpath={.items[?(@.name==east)]}": `--output=jsonpath={.items[?(@.name==east)]}: "east" is no keyword`,
+		"jsonpath={.name}{end}":              "--output=jsonpath={.name}{end}: {end} without a {range}",
+		"jsonpath={range .items[*]}{.name}":  "--output=jsonpath={range .items[*]}{.name}: {range} without an {end}",
+		"wide":                               "--output=wide: use name or json or yaml or jsonpath=TEMPLATE",
+	} {
 		if err := output.Validate("name"); ExitCode(err) != ExitUsage || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", output, err)
 		}
