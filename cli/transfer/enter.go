@@ -67,10 +67,9 @@ func (i *importer) plans(objects []*unstructured.Unstructured) []*plan {
 	return out
 }
 
-// enter enters objects: the sets one after the other, and then several clusters at a time. It ends
-// early, with the results up to the first one that is missing, only when the registry can't be
-// asked any more.
-func (i *importer) enter(ctx context.Context, registry clusterclient.ClusterregistryV1beta1Interface, objects []*unstructured.Unstructured) ([]Result, error) {
+// enter enters objects: the sets one after the other, and then several clusters at a time. It
+// returns what became of each, and ends early only when the registry can't be asked any more.
+func (i *importer) enter(ctx context.Context, registry clusterclient.ClusterregistryV1beta1Interface, objects []*unstructured.Unstructured) ([]*plan, error) {
 	all := i.plans(objects)
 	var entered atomic.Int64
 	stop := i.env.Counter(ctx, "Entering "+count(objects), func() int { return int(entered.Load()) }, len(all))
@@ -84,30 +83,30 @@ func (i *importer) enter(ctx context.Context, registry clusterclient.Clusterregi
 		case !p.done:
 			result, err := i.enterSet(ctx, registry.ClusterSets(), p.object)
 			if err != nil {
-				return results(all), err
+				return all, err
 			}
 			p.result, p.done = result, true
 		}
 		entered.Add(1)
 	}
 	if err := i.list(ctx, registry.Clusters(), len(clusters)); err != nil {
-		return results(all), err
+		return all, err
 	}
 	err := i.each(ctx, clusters, func(p *plan) error {
 		defer entered.Add(1)
 		return i.enterCluster(ctx, registry.Clusters(), p)
 	})
-	return results(all), err
+	return all, err
 }
 
-// results are those before the first one that is missing.
+// results are those of all that is done. Of several at a time, one that waits, or fails, comes
+// before many that are done.
 func results(all []*plan) []Result {
 	out := []Result{}
 	for _, p := range all {
-		if !p.done {
-			break
+		if p.done {
+			out = append(out, p.result)
 		}
-		out = append(out, p.result)
 	}
 	return out
 }

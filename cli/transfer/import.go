@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -104,16 +105,30 @@ func (i *importer) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(i.env.ErrOut, "Entering %s in the registry of context %s\n", count(objects), command.Plain(i.env.Context()))
-	results, stopped := i.enter(ctx, registry.ClusterregistryV1beta1(), objects)
-	if err := i.report(results); err != nil {
-		return err
+	all, stopped := i.enter(ctx, registry.ClusterregistryV1beta1(), objects)
+	did := results(all)
+	outcome := i.outcome(all, did, stopped)
+	printed := i.report(did)
+	switch {
+	case printed == nil:
+		return outcome
+	case outcome == nil:
+		return fmt.Errorf("all %d entries are done, and the report is not printed: %w", len(did), printed)
 	}
+	// What needs attention is not shown: this has failed.
+	return fmt.Errorf("%s; the report is not printed: %w", outcome.Error(), printed)
+}
+
+// outcome returns where the import has stopped, or that entries need attention.
+func (i *importer) outcome(all []*plan, did []Result, stopped error) error {
+	attention := unfinished(did)
 	if stopped != nil {
-		return fmt.Errorf("stopped at entry %d of %d, %s: %w; of the %d before %d are done, and running this again continues", len(results)+1, len(objects), nameOf(objects[len(results)]), i.env.Explain("enter it", command.OfRegistry, stopped), len(results), len(results)-unfinished(results))
+		at := max(0, slices.IndexFunc(all, func(p *plan) bool { return !p.done }))
+		return fmt.Errorf("stopped at entry %d of %d, %s: %w; %d entries are done, %d differ or were refused, and running this again continues",
+			at+1, len(all), nameOf(all[at].object), i.env.Explain("enter it", command.OfRegistry, stopped), len(did)-attention, attention)
 	}
-	attention := unfinished(results)
 	if attention > 0 {
-		return command.Attentionf("%d of %d entries differ or were refused", attention, len(results))
+		return command.Attentionf("%d of %d entries differ or were refused", attention, len(did))
 	}
 	return nil
 }

@@ -1,11 +1,14 @@
 package transfer
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -121,11 +124,55 @@ func TestImportManyStops(t *testing.T) {
 		return name >= nameOfMany(100), nil, apierrors.NewServiceUnavailable("no endpoints")
 	})
 	results, text := importMany(t, env, command.ExitFailed)
-	if len(results) != 100 || !strings.HasPrefix(text, "stopped at entry 101 of 200, Cluster c-100: ") || !strings.HasSuffix(text, "of the 100 before 100 are done, and running this again continues") {
+	if len(results) != 100 || !strings.HasPrefix(text, "stopped at entry 101 of 200, Cluster c-100: ") || !strings.HasSuffix(text, "; 100 entries are done, 0 differ or were refused, and running this again continues") {
 		t.Errorf("%d results, %s", len(results), text)
 	}
 	if got := verbs(env)["create"]; got > 100+workers {
 		t.Errorf("%d clusters were tried", got)
+	}
+}
+
+// TestImportManyStopsEarly reports all that is done when one of the first entries still waits.
+func TestImportManyStopsEarly(t *testing.T) {
+	env := manyOf(t, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var tried atomic.Int64
+	env.Clusters.PrependReactor("create", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if name := action.(clienttesting.CreateAction).GetObject().(*v1beta1.Cluster).Name; name == nameOfMany(2) {
+			return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), name, errors.New("another request holds its id"))
+		}
+		if tried.Add(1) == 60 {
+			cancel()
+		}
+		return false, nil, nil
+	})
+	i := &importer{env: env.Env, workers: workers, pause: time.Hour, held: 2 * time.Hour}
+	cmd := i.command()
+	cmd.SetArgs([]string{"-f", "-", "-o", "json"})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(ctx)
+	var got []Result
+	if failed := json.Unmarshal(env.Stdout.Bytes(), &got); failed != nil || err == nil {
+		t.Fatalf("%v: %v in %s", err, failed, env.Stdout)
+	}
+	if len(got) < 60 || got[1].Result != differs || got[2].Name != nameOfMany(3) || got[2].Result != created {
+		t.Errorf("%d results: %v", len(got), got[:min(len(got), 3)])
+	}
+	if text := err.Error(); !strings.HasPrefix(text, "stopped at entry 3 of 200, Cluster c-002: ") || !strings.Contains(text, fmt.Sprintf("; %d entries are done, 1 differ or were refused,", len(got)-1)) {
+		t.Error(text)
+	}
+}
+
+// TestImportIsNotPrinted says what was done also when its report can't be printed.
+func TestImportIsNotPrinted(t *testing.T) {
+	for says, env := range map[string]*commandtest.Env{
+		"1 of 200 entries differ or were refused; the report is not printed: ": manyOf(t, 60),
+		"all 200 entries are done, and the report is not printed: ":            manyOf(t, 0),
+	} {
+		if text, code := env.Run(t, NewImport(env.Env), "-f", "-", "-o", "jsonpath={[999].name}"); code != command.ExitFailed || !strings.HasPrefix(text, says) {
+			t.Errorf("exits with %d, and does not say %q: %s", code, says, text)
+		}
 	}
 }
 

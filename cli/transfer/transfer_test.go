@@ -258,7 +258,7 @@ func TestImportStops(t *testing.T) {
 	}
 	i := &importer{env: env.Env, workers: 1}
 	text, code := env.Run(t, i.command(), "-f", "-")
-	if code != 1 || !strings.HasPrefix(text, "stopped at entry 3 of 4, Cluster b: enter it: the registry (context hub) is not available") || !strings.HasSuffix(text, "of the 2 before 1 are done, and running this again continues") {
+	if code != 1 || !strings.HasPrefix(text, "stopped at entry 3 of 4, Cluster b: enter it: the registry (context hub) is not available") || !strings.HasSuffix(text, "; 1 entries are done, 1 differ or were refused, and running this again continues") {
 		t.Errorf("%d, %s", code, text)
 	}
 	if !strings.Contains(env.Stdout.String(), "Cluster a") {
