@@ -130,6 +130,8 @@ func (a *asker) readRegistries(ctx context.Context, report *Report) error {
 	switch {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		report.Notes = append(report.Notes, "this context has no ClusterRegistries: it is that of an independent registry, or the operator is not installed")
+	case apierrors.IsForbidden(err) && a.env.Namespace() != "":
+		report.Notes = append(report.Notes, "you may not list ClusterRegistries in the namespace "+command.Plain(a.env.Namespace()))
 	case apierrors.IsForbidden(err):
 		report.Notes = append(report.Notes, "you may not list ClusterRegistries here: name a namespace with -n")
 	case err != nil:

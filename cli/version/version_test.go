@@ -70,6 +70,15 @@ func TestVersionWithoutRegistries(t *testing.T) {
 			t.Errorf("%s: exits with %d, %s: %s%s", says, code, text, env.Stdout, env.Stderr)
 		}
 	}
+	env := commandtest.New(t)
+	env.Flags.Namespace = new(string)
+	*env.Flags.Namespace = "team"
+	env.Objects.PrependReactor("list", "clusterregistries", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(resource, "", errors.New("no"))
+	})
+	if _, code := env.Run(t, New(env.Env, info)); code != 0 || !strings.Contains(env.Stderr.String(), "note: you may not list ClusterRegistries in the namespace team\n") {
+		t.Errorf("a namespace: exits with %d: %s", code, env.Stderr)
+	}
 	for args, says := range map[string]string{"": "Plugin: v0.2.0", "-o=json": "connection refused"} {
 		env := commandtest.New(t)
 		env.Objects.PrependReactor("list", "clusterregistries", func(clienttesting.Action) (bool, runtime.Object, error) {
