@@ -22,7 +22,7 @@ func main() {
 	cmd.SetArgs(arguments(os.Args))
 	err := cmd.ExecuteContext(ctx)
 	if text := message(err); text != "" {
-		fmt.Fprintln(os.Stderr, strings.ReplaceAll(text, defaultName+" ", name+" "))
+		fmt.Fprintln(os.Stderr, renamed(text, name))
 	}
 	os.Exit(command.ExitCode(err))
 }

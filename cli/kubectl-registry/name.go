@@ -23,6 +23,12 @@ func called(path string) string {
 	return defaultName
 }
 
+// renamed returns a text that calls the plugin by a name. The paths of commands in it already do.
+func renamed(text, name string) string {
+	text = strings.ReplaceAll(text, name+" ", defaultName+" ")
+	return strings.ReplaceAll(text, defaultName+" ", name+" ")
+}
+
 // rename has the help of a command, and of those below it, call the plugin by a name.
 func rename(cmd *cobra.Command, name string) {
 	if cmd.Annotations[cobra.CommandDisplayNameAnnotation] != "" {

@@ -41,6 +41,19 @@ func TestRename(t *testing.T) {
 	}
 }
 
+// TestRenamed has each error name what people have, once.
+func TestRenamed(t *testing.T) {
+	for _, name := range []string{"kubectl registry", "kubectl cluster-registry", "kubectl registry dev"} {
+		cmd := root(commandtest.New(t).Env)
+		rename(cmd, name)
+		cmd.SetArgs([]string{"join", "--nothing"})
+		text := message(cmd.Execute()) + `, or "kubectl registry status"`
+		if got, want := renamed(text, name), `error: unknown flag: --nothing; see "`+name+` join --help", or "`+name+` status"`; got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestVerbosity has -v set what client-go logs, and --version keep its meaning.
 func TestVerbosity(t *testing.T) {
 	t.Cleanup(func() {
