@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -92,15 +93,15 @@ func TestImportMany(t *testing.T) {
 	}
 }
 
-// TestImportManyWithoutList asks for each cluster where the caller may not list them.
+// TestImportManyWithoutList asks for each cluster where they can't be listed.
 func TestImportManyWithoutList(t *testing.T) {
-	env := manyOf(t, 60)
-	env.Clusters.PrependReactor("list", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
-	})
-	results, _ := importMany(t, env, command.ExitAttention)
-	if got := verbs(env); len(results) != ofMany || results[0].Result != same || results[60].Result != created || got["get"] != ofMany {
-		t.Errorf("%v of %v", results[:2], got)
+	for _, refusal := range []error{apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, "", errors.New("no")), apierrors.NewResourceExpired("the page is too old")} {
+		env := manyOf(t, 60)
+		env.Clusters.PrependReactor("list", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
+		results, _ := importMany(t, env, command.ExitAttention)
+		if got := verbs(env); len(results) != ofMany || results[0].Result != same || results[60].Result != created || got["get"] != ofMany {
+			t.Errorf("%v: %v of %v", refusal, results[:2], got)
+		}
 	}
 }
 
@@ -113,6 +114,21 @@ func TestImportManyEnteredMeanwhile(t *testing.T) {
 	results, _ := importMany(t, env, command.ExitAttention)
 	if results[0].Result != same || results[1].Result != differs || results[60].Result != created {
 		t.Errorf("%v", results[:2])
+	}
+}
+
+// TestImportManyUnread stops where what someone has entered since can't be read: that is about the
+// registry, and not about the entry.
+func TestImportManyUnread(t *testing.T) {
+	env := manyOf(t, 60)
+	env.Clusters.PrependReactor("list", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &v1beta1.ClusterList{}, nil
+	})
+	env.Clusters.PrependReactor("get", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewServiceUnavailable("no endpoints")
+	})
+	if text, code := env.Run(t, NewImport(env.Env), "-f", "-"); code != command.ExitFailed || !strings.HasPrefix(text, "stopped at entry 1 of 200, Cluster c-000: ") {
+		t.Errorf("exits with %d: %s", code, text)
 	}
 }
 
