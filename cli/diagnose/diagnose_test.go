@@ -291,7 +291,7 @@ func TestWhatCantBeAsked(t *testing.T) {
 		{reason: "a host cluster that fails at it", resource: "clusterregistries", err: apierrors.NewInternalError(errors.New("broken")), code: 4, text: "ATTENTION: 1 unchecked, 0 registries", want: "broken"},
 		{reason: "credentials", resource: "clusterregistries", err: apierrors.NewUnauthorized("no"), code: 1, text: "list the ClusterRegistries: the host cluster (context hub) does not accept the credentials of the kubeconfig: sign in again, or name another context with --context"},
 		{reason: "an unknown name", args: "other", code: 2, text: `there is no ClusterRegistry "other": there are registries/fleet`},
-		{reason: "a form that is not known", args: "-o xml", code: 2, text: "--output=xml: use json or yaml"},
+		{reason: "a form that is not known", args: "-o xml", code: 2, text: "--output=xml: use json or yaml or jsonpath=TEMPLATE"},
 	} {
 		env := newEnv(t, "")
 		if test.err != nil {
