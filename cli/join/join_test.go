@@ -235,7 +235,7 @@ func TestJoinErrors(t *testing.T) {
 		{reason: "no context", code: 2, text: `--cluster-context is missing: name the context of the cluster that joins, as "kubectl config get-contexts" lists them`},
 		{reason: "an unknown context", context: "west", code: 2, text: `the kubeconfig has no context "west": it has dangling, east, exec, insecure, it's, kind, localhost, mapped, noca, plain, proxied, secretive; name another file with --cluster-kubeconfig`},
 		{reason: "a context of nothing", context: "dangling", code: 2, text: `context "dangling" names the cluster "nowhere", which the kubeconfig doesn't have: correct it with "kubectl config set-context"`},
-		{reason: "an unknown form", context: "east", args: []string{"-o", "xml"}, code: 2, text: `--output=xml: use json or yaml`},
+		{reason: "an unknown form", context: "east", args: []string{"-o", "xml"}, code: 2, text: `--output=xml: use json or yaml or jsonpath=TEMPLATE`},
 		{reason: "an unknown dry run", context: "east", args: []string{"--dry-run=maybe"}, code: 2, text: `--dry-run=maybe: use none or client or server`},
 		{reason: "no verification", context: "insecure", code: 3, text: `context "insecure" has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with "kubectl config set-cluster insecure --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs"`},
 		{reason: "no verification, under another name", context: "it's", code: 3, text: `context "it's" has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with "kubectl config set-cluster insecure --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs"`},
