@@ -83,7 +83,7 @@ func TestNoServerWithoutPermission(t *testing.T) {
 		w.installed(1)
 		w.faults.kill = 0 // another operator would have the permission
 		w.until("an operator runs", time.Minute, func() bool { return w.operator != nil })
-		allowed := &w.operator.reconciler.Namespaces.Aggregated
+		allowed := &w.operator.reconciler.Aggregated
 		before := *allowed
 		*allowed = nil
 		w.cutsServers(true)

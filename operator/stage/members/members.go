@@ -125,7 +125,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	}
 	id := s.Identity.Record
 	s.Registry.Status.Etcd.ClusterID = cmp.Or(id.ClusterID, s.Registry.Status.Etcd.ClusterID) // another one of a restored etcd
-	deleted := s.deletedClaims() // members of which the pod must stay: what waits for others does not wait for them
+	deleted := s.deletedClaims()                                                              // members of which the pod must stay: what waits for others does not wait for them
 	outdated = slices.DeleteFunc(outdated, func(name string) bool { return deleted[name] != nil })
 	next := roll{access, state, id.Identity, pods, outdated, s.Volumes.EtcdQuota(s.Registry)}
 	s.found.Replacing = set.Status.ObservedGeneration < set.Generation || s.underWay(len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
