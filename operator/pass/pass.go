@@ -154,8 +154,7 @@ func (p Pass) Deleting() string {
 }
 
 // OnlyClaimDeleted reports whether etcd serves with one member, of which someone has deleted the
-// claim. What leads out of that is to have more members: what these wait for must not wait for
-// them.
+// claim. What leads out of that is to have more members.
 func (p Pass) OnlyClaimDeleted() bool {
 	v, _ := p.Verdict(operatorv1alpha1.ConditionEtcdReady)
 	return v.State == verdict.Degraded && v.Reason == operatorv1alpha1.ReasonClaimTerminating && p.Identity.Record != nil && len(p.Identity.Record.Members) == 1
@@ -163,8 +162,17 @@ func (p Pass) OnlyClaimDeleted() bool {
 
 // Unsteady says what keeps the registry from being steady, nothing when it is: it was complete
 // once, all its parts are ready and nothing that serves clients is being replaced. Which release
-// it should run does not matter, nor that the claim of the only member was deleted.
+// it should run does not matter.
 func (p Pass) Unsteady() string {
+	if v, _ := p.Verdict(operatorv1alpha1.ConditionEtcdReady); p.OnlyClaimDeleted() {
+		return operatorv1alpha1.ConditionEtcdReady + ": " + v.Message
+	}
+	return p.UnsteadyBesidesClaim()
+}
+
+// UnsteadyBesidesClaim is Unsteady for what replaces no member: that the claim of the only one was
+// deleted does not matter. It would wait for more members, and these for it.
+func (p Pass) UnsteadyBesidesClaim() string {
 	for _, condition := range Parts(p.Registry.Spec.Mode) {
 		switch v, reached := p.Verdict(condition); {
 		case condition == Planned, condition == operatorv1alpha1.ConditionEtcdReady && p.OnlyClaimDeleted():

@@ -106,8 +106,11 @@ func TestUnsteady(t *testing.T) {
 		for i := range members {
 			p.Identity.Record.Members[string(rune('a'+i))] = "1"
 		}
-		if got := p.Unsteady(); got != want {
+		if got := p.UnsteadyBesidesClaim(); got != want {
 			t.Errorf("the claim of one of %d members was deleted: %q", members, got)
+		}
+		if got := p.Unsteady(); got != "EtcdReady: a claim was deleted" {
+			t.Errorf("the claim of one of %d members was deleted, and one may be replaced: %q", members, got)
 		}
 	}
 	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Verdict{}
