@@ -245,7 +245,7 @@ func TestImportOfEqualNames(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		if results[0].From != "Cluster a/east" || results[0].Result != result || results[2].Result != result ||
-			results[1].From != "Cluster b/east" || results[1].Result != "refused" || results[1].Message != "the name is taken by Cluster a/east of the same source: rename one of them" {
+			results[1].From != "Cluster b/east" || results[1].Result != "refused" || results[1].Message != "the name is taken by Cluster a/east of the same source: rename one of them, or see --name-template" {
 			t.Errorf("it reports %+v, want %s", results, result)
 		}
 	}
