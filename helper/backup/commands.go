@@ -164,7 +164,7 @@ func prune() *cobra.Command {
 // pruned is what is reported of old backups: what was removed is, also where others could not be.
 func pruned(removed []string, err error) (contract.BackupsRemoved, error) {
 	report := contract.BackupsRemoved{Names: removed}
-	if err == nil || len(removed) == 0 || errors.Is(err, store.ErrUnreachable) {
+	if err == nil || len(removed) == 0 {
 		return report, err
 	}
 	const longest = 1000 // beside the names, in a termination message
