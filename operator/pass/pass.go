@@ -185,9 +185,6 @@ func (p Pass) UnsteadyBesidesClaim() string {
 	if !p.Installed() {
 		return "the registry is being installed"
 	}
-	if p.OnlyClaimDeleted() { // that member is not replaced
-		return p.Servers.Rolling
-	}
 	return cmp.Or(p.Servers.Rolling, p.ReplacingMembers())
 }
 

@@ -100,6 +100,7 @@ func TestUnsteady(t *testing.T) {
 	if p.Members.Replacing = true; p.Unsteady() != "etcd members are being replaced" {
 		t.Errorf("members: %q", p.Unsteady())
 	}
+	p.Members.Replacing = false // the member is not replaced then
 	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Waiting(operatorv1alpha1.ReasonClaimTerminating, "a claim was deleted").DegradedIf(true)
 	for members, want := range map[int]string{1: "", 2: "EtcdReady: a claim was deleted"} {
 		p.Identity.Record = &etcd.Record{Identity: etcd.Identity{Members: map[string]string{}}}

@@ -125,12 +125,14 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	}
 	id := s.Identity.Record
 	s.Registry.Status.Etcd.ClusterID = cmp.Or(id.ClusterID, s.Registry.Status.Etcd.ClusterID) // another one of a restored etcd
-	deleted := s.deletedClaims()                                                              // members of which the pod must stay: what waits for others does not wait for them
+	current := len(pods) - len(outdated)
+	// Pods of which the claim was deleted stay: what waits for the others does not wait for them.
+	deleted := s.deletedClaims()
 	outdated = slices.DeleteFunc(outdated, func(name string) bool { return deleted[name] != nil })
 	next := roll{access, state, id.Identity, pods, outdated, s.Volumes.EtcdQuota(s.Registry)}
 	s.found.Replacing = set.Status.ObservedGeneration < set.Generation || s.underWay(len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
 	if len(outdated) > 0 {
-		s.found.Rolling = fmt.Sprintf("etcd: %d of %d members updated", len(pods)-len(outdated), len(pods))
+		s.found.Rolling = fmt.Sprintf("etcd: %d of %d members updated", current, len(pods))
 	}
 	if v := s.rollStuck(ctx, pods, outdated); !v.Complete() {
 		return v

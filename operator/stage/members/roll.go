@@ -107,11 +107,10 @@ func (o roll) lingers(now time.Time) bool {
 // where no node fits, the guard refuses or etcd fails at every start: there is nothing to interrupt, and no
 // other way for a corrected spec to reach them.
 func (s *Stage) rollStuck(ctx context.Context, pods []corev1.Pod, outdated []string) verdict.Verdict {
-	deleted := s.deletedClaims()
 	for i := range pods {
 		pod := &pods[i]
 		stuck := pod.Status.Phase == corev1.PodPending || diagnose.GuardRefuses(pod) || diagnose.CrashLooping(pod, operand.ComponentEtcd)
-		if s.ReadOnly() || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) || deleted[pod.Name] != nil {
+		if s.ReadOnly() || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
 			continue
 		}
 		if err := s.replace(ctx, pod); err != nil {
