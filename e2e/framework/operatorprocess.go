@@ -127,7 +127,7 @@ func (o *Operator) wait(why string) error {
 	case err := <-o.done:
 		return err
 	case <-time.After(Patience):
-		o.t.Fatalf("the operator goes on %s", why)
+		o.t.Fatalf("the operator continues %s", why)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func selected(object *stored) bool {
 	return object != nil && (always[object.kind.Kind] || object.GetLabels()[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy)
 }
 
-// newCache returns what is told of changes from now on, in place of the one before.
+// newCache returns one that hears of changes from now on, in place of the one before.
 func newCache(h *host) *cache {
 	c := &cache{h, map[id]*stored{}, map[schema.GroupKind][]change{}, map[schema.GroupKind][]clusterregistry.Trigger{}}
 	h.hears = func(kind schema.GroupKind, became change) {

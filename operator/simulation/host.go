@@ -35,7 +35,7 @@ type host struct {
 	applied map[id]map[string]any
 	// listed are lists that were made, until something of that kind changes there.
 	listed map[place][]*stored
-	// hears is told of each change of a kind.
+	// hears is called for each change of a kind.
 	hears    func(schema.GroupKind, change)
 	revision int
 	// uids counts the objects that there ever were.
