@@ -157,17 +157,7 @@ const progressAfter = 2 * time.Second
 // Progress names a step on the standard error when it takes long. The function that
 // it returns ends it.
 func (e *Env) Progress(ctx context.Context, step string) func() {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		select {
-		case <-ctx.Done():
-		case <-time.After(progressAfter):
-			fmt.Fprintf(e.ErrOut, "%s ...\n", step)
-		}
-	}()
-	return func() { cancel(); <-ended }
+	return e.names(ctx, 0, func() string { return step })
 }
 
 // countEvery is how often Counter says how many are done.
@@ -175,16 +165,21 @@ const countEvery = 5 * time.Second
 
 // Counter is Progress for a step of many parts: it says again and again how many are done.
 func (e *Env) Counter(ctx context.Context, step string, done func() int, all int) func() {
+	return e.names(ctx, countEvery, func() string { return fmt.Sprintf("%s: %d of %d", step, done(), all) })
+}
+
+// names names a step that takes long, and again each time that so much has passed, or once for zero.
+func (e *Env) names(ctx context.Context, again time.Duration, step func() string) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for wait := progressAfter; ; wait = countEvery {
+		for wait := progressAfter; wait > 0; wait = again {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(wait):
-				fmt.Fprintf(e.ErrOut, "%s: %d of %d ...\n", step, done(), all)
+				fmt.Fprintf(e.ErrOut, "%s ...\n", step())
 			}
 		}
 	}()

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +43,20 @@ func List(ctx context.Context, host dynamic.Interface, namespace string) ([]v1al
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 	return out, list.GetResourceVersion(), nil
+}
+
+// Unlisted says why List has nothing to show although nothing has failed, empty for any other error:
+// there are no ClusterRegistries where it asked, or the caller may not list those of the namespace.
+func Unlisted(err error, namespace string) string {
+	switch {
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		return "this context has no ClusterRegistries: it is that of an independent registry, or the operator is not installed"
+	case apierrors.IsForbidden(err) && namespace != "":
+		return "you may not list ClusterRegistries in the namespace " + command.Plain(namespace)
+	case apierrors.IsForbidden(err):
+		return "you may not list ClusterRegistries here: name a namespace with -n, or see docs/reference/plugin.md for the rights"
+	}
+	return ""
 }
 
 // Decode makes an object a ClusterRegistry.

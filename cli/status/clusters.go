@@ -87,7 +87,7 @@ func (g *grouper) run(ctx context.Context) error {
 	}
 	stop := g.env.Progress(ctx, "Listing the clusters")
 	groups, unprobed := map[string]*Group{}, anyUnprobed(ctx, g.env)
-	_, err = eachCluster(ctx, registry.ClusterregistryV1beta1().Clusters(), g.selector, func(cluster *v1beta1.Cluster) { count(groups, cluster, g.label, unprobed) })
+	_, err = command.EachCluster(ctx, registry.ClusterregistryV1beta1().Clusters(), g.selector, func(cluster *v1beta1.Cluster) { count(groups, cluster, g.label, unprobed) })
 	stop()
 	if err != nil {
 		return g.env.Explain("list the clusters", command.OfRegistry, err)

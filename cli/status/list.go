@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8slabels "k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
@@ -29,7 +30,7 @@ func (g *grouper) list(ctx context.Context) error {
 	}
 	stop := g.env.Progress(ctx, "Listing the clusters")
 	list := v1beta1.ClusterList{TypeMeta: metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "ClusterList"}, Items: []v1beta1.Cluster{}}
-	list.ResourceVersion, err = eachCluster(ctx, registry.ClusterregistryV1beta1().Clusters(), g.selector, func(cluster *v1beta1.Cluster) { list.Items = append(list.Items, *command.Bare(cluster)) })
+	list.ResourceVersion, err = command.EachCluster(ctx, registry.ClusterregistryV1beta1().Clusters(), g.selector, func(cluster *v1beta1.Cluster) { list.Items = append(list.Items, *command.Bare(cluster)) })
 	stop()
 	if err != nil {
 		return g.env.Explain("list the clusters", command.OfRegistry, err)
@@ -102,11 +103,7 @@ func address(c *v1beta1.Cluster) string {
 
 // labels returns labels in the order of their keys, without that which the column SET has.
 func labels(all map[string]string) string {
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if key != v1beta1.ClusterSetLabel {
-			out = append(out, key+"="+all[key])
-		}
-	}
-	return strings.Join(out, ",")
+	rest := maps.Clone(all)
+	delete(rest, v1beta1.ClusterSetLabel)
+	return k8slabels.Set(rest).String()
 }

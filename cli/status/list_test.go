@@ -11,7 +11,7 @@ import (
 	"github.com/clusterregistry/operator/cli/command/commandtest"
 )
 
-// listedClusters are one that is well, one that is not, and one of which no one reports.
+// listedClusters are one that is well, one that is not, and one without a reporter.
 func listedClusters() []runtime.Object {
 	east := cluster("east", condition("Available", "True", "Probed", ""))
 	east.CreationTimestamp = *at(-3)

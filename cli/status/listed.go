@@ -4,32 +4,12 @@ import (
 	"context"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 )
-
-// eachCluster calls a function for each cluster that a selector selects, page by page, and
-// returns the resource version of what it has listed.
-func eachCluster(ctx context.Context, clusters typed.ClusterInterface, selector string, do func(*v1beta1.Cluster)) (version string, err error) {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page, err := clusters.List(ctx, options)
-		if err == nil {
-			version = page.ResourceVersion
-		}
-		return page, err
-	})
-	pages.PageBufferSize = 1
-	err = pages.EachListItem(ctx, metav1.ListOptions{LabelSelector: selector}, func(object runtime.Object) error {
-		do(object.(*v1beta1.Cluster))
-		return nil
-	})
-	return version, err
-}
 
 // listed are the clusters of the registry, which are listed once and followed by events from
 // then on.
@@ -46,7 +26,7 @@ func (l *listed) read(ctx context.Context, from typed.ClusterInterface) ([]*v1be
 	defer l.mu.Unlock()
 	if l.clusters == nil {
 		all := map[string]*v1beta1.Cluster{}
-		version, err := eachCluster(ctx, from, "", func(cluster *v1beta1.Cluster) { all[cluster.Name] = cluster })
+		version, err := command.EachCluster(ctx, from, "", func(cluster *v1beta1.Cluster) { all[cluster.Name] = cluster })
 		if err != nil {
 			return nil, err
 		}

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -132,15 +130,12 @@ func (s *shower) readRegistries(ctx context.Context, report *Report) error {
 		return err
 	}
 	all, version, err := hostcluster.List(ctx, host, s.env.Namespace())
+	note := hostcluster.Unlisted(err, s.env.Namespace())
 	switch {
-	case err != nil && s.name != "":
+	case err != nil && (s.name != "" || note == ""):
 		return s.env.Explain("list the ClusterRegistries", command.OfHost, err)
-	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-		report.note("this context has no ClusterRegistries: it is that of an independent registry, or the operator is not installed")
-	case apierrors.IsForbidden(err):
-		report.note("you may not list ClusterRegistries here: name a namespace with -n, or see docs/reference/plugin.md for the rights")
 	case err != nil:
-		return s.env.Explain("list the ClusterRegistries", command.OfHost, err)
+		report.note(note)
 	}
 	report.registries = version
 	if s.name != "" {

@@ -1,15 +1,16 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,39 +110,30 @@ func results(all []*plan) []Result {
 	return out
 }
 
-// each calls a function for each cluster, of several at a time, and returns the error of the first
-// one in their order. None begins after an error.
+// each calls a function for each cluster in their order, of several at a time, and returns the error
+// of the first one that has any. None begins after an error.
 func (i *importer) each(ctx context.Context, clusters []*plan, do func(*plan) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
 	errs := make([]error, len(clusters))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range max(1, min(i.workers, len(clusters))) {
-		workers.Go(func() {
-			for n := range next {
+	var begun atomic.Int64
+	for range max(1, i.workers) {
+		group.Go(func() error {
+			for {
+				n := int(begun.Add(1)) - 1
+				if n >= len(clusters) {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
 				if errs[n] = do(clusters[n]); errs[n] != nil {
-					stop()
+					return errs[n]
 				}
 			}
 		})
 	}
-	var stopped error
-	for n := 0; n < len(clusters) && stopped == nil; n++ {
-		select {
-		case <-ctx.Done():
-			stopped = ctx.Err()
-		case next <- n:
-		}
-	}
-	close(next)
-	workers.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return stopped
+	stopped := group.Wait()
+	return cmp.Or(cmp.Or(errs...), stopped)
 }
 
 // enterCluster enters one cluster. An error is about the registry.

@@ -5,10 +5,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/unregistered"
 )
@@ -35,14 +34,7 @@ func (i *importer) list(ctx context.Context, clusters clusterclient.ClusterInter
 		return nil
 	}
 	listed := map[string]*v1beta1.Cluster{}
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return clusters.List(ctx, options)
-	})
-	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		cluster := object.(*v1beta1.Cluster)
-		listed[cluster.Name] = cluster
-		return nil
-	})
+	_, err := command.EachCluster(ctx, clusters, "", func(cluster *v1beta1.Cluster) { listed[cluster.Name] = cluster })
 	if apierrors.IsForbidden(err) || apierrors.IsResourceExpired(err) {
 		return nil
 	}

@@ -268,7 +268,7 @@ func TestWait(t *testing.T) {
 	if text, code := env.Run(t, s.command(), "v0.3.0", "--wait", "--timeout=1ms"); code != 1 || !strings.HasSuffix(text, `it continues, and "kubectl registry status fleet -w" shows it`) {
 		t.Errorf("a timeout: %d, %q", code, text)
 	}
-	// What has begun is waited for also when it can't be printed.
+	// It waits for what has begun also when that can't be printed.
 	env = commandtest.New(t).WithObjects(t, fleet("v0.2.0"))
 	s = &starter{env: env.Env, releases: releases(t)}
 	if text, code := env.Run(t, s.command(), "v0.3.0", "--wait", "--timeout=1ms", "-o=jsonpath={.spec[5]}"); code != 1 || !strings.Contains(text, "it continues, and ") || !strings.Contains(text, "print as jsonpath={.spec[5]}: ") {

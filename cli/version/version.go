@@ -9,8 +9,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/version"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -127,14 +125,9 @@ func (a *asker) readRegistries(ctx context.Context, report *Report) error {
 	stop := a.env.Progress(ctx, "Asking the host cluster")
 	all, _, err := hostcluster.List(ctx, host, a.env.Namespace())
 	stop()
-	switch {
-	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
-		report.Notes = append(report.Notes, "this context has no ClusterRegistries: it is that of an independent registry, or the operator is not installed")
-	case apierrors.IsForbidden(err) && a.env.Namespace() != "":
-		report.Notes = append(report.Notes, "you may not list ClusterRegistries in the namespace "+command.Plain(a.env.Namespace()))
-	case apierrors.IsForbidden(err):
-		report.Notes = append(report.Notes, "you may not list ClusterRegistries here: name a namespace with -n")
-	case err != nil:
+	if note := hostcluster.Unlisted(err, a.env.Namespace()); note != "" {
+		report.Notes = append(report.Notes, note)
+	} else if err != nil {
 		return a.env.Explain("list the ClusterRegistries", command.OfHost, err)
 	}
 	for i := range all {
