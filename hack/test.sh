@@ -11,10 +11,19 @@ export NAME=test
 export PARTS_TIMEOUT=${PARTS_TIMEOUT:-60m} # no part hangs
 . hack/parts.sh
 
+# Compilers and the processes of a cluster fault in much memory and end soon: with huge pages for
+# all of them they take a quarter less of the processors. Debian has that by default, Ubuntu not.
+huge_pages() {
+  local setting=/sys/kernel/mm/transparent_hugepage/enabled
+  [ ! -w $setting ] || echo "$1" >$setting
+}
+pages_before=$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null)
+
 finish() {
   trap '' INT TERM HUP # once is enough
   stop_lanes
   part cluster-down make --no-print-directory cluster-down
+  huge_pages "$pages_before"
   report "make test ($size)" || exit 1
 }
 trap finish EXIT
@@ -62,5 +71,6 @@ on_cluster() {
   integration
 }
 
+huge_pages always
 part cluster-down-before make --no-print-directory cluster-down # what an interrupted run has left
 core
