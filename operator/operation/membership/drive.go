@@ -93,8 +93,8 @@ func (d Drive) step(ctx context.Context, change *Change, step plan.Step) verdict
 	}
 	begun := change.Begin(step)
 	begins := begun.Type == operatorv1alpha1.OperationScale && !d.Identity.Record.Changing()
-	if begins && !d.Installed() {
-		return verdict.Verdict{} // what there is comes up first
+	if begins && !d.Installed() && !d.OnlyClaimDeleted() {
+		return verdict.Verdict{} // what there is comes up first, unless it can't without more members
 	}
 	if begins && d.rolls() {
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "the number of etcd members is changed from %s to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
