@@ -111,7 +111,7 @@ func TestRecover(t *testing.T) {
 	s.Registry.Status.Recovery = nil // as of another ClusterRegistry
 	says("are being stopped")
 	s.Registry.Status.Recovery, s.Registry.Spec.Recovery.AcceptDataLossUpTo = found.DeepCopy(), 3
-	says("spec.recovery was changed, and that does nothing: fleet-etcd-0 lacks 10 known revisions")
+	says("spec.recovery does nothing yet: fleet-etcd-0 lacks 10 known revisions")
 	s.Registry.Spec.Recovery.ApprovedFor = "c1-7"
 	says("are being stopped")
 	if strings.Contains(s.Registry.Status.Recovery.Message, "c1-7") {

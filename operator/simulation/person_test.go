@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
 // decides has a person do what the registry says, where it waits for one: continue with the copy
-// that lacks the least, and with another one where that is refused; or tend to members.
+// that lacks the least, and with another one where that is refused, a minute later at the
+// earliest; or tend to members.
 func (w *world) decides() {
 	r := w.registry()
 	if r == nil {
@@ -20,7 +22,7 @@ func (w *world) decides() {
 		w.tends()
 		return
 	}
-	if lost.Phase != "" && !strings.Contains(lost.Message, "spec.recovery") {
+	if lost.Phase != "" && !strings.Contains(lost.Message, "spec.recovery") || time.Since(w.decided) < time.Minute {
 		return
 	}
 	said, asked := w.condition("EtcdReady").Message, r.Spec.Recovery
@@ -46,7 +48,7 @@ func (w *world) decides() {
 		}
 		return
 	}
-	w.accepted = true
+	w.accepted, w.decided = true, time.Now()
 	w.asks("recover with "+copies[0].Name, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Recovery = &copies[0] })
 }
 

@@ -66,6 +66,8 @@ type world struct {
 	// person wants again who had to have more, zero for none.
 	deleted map[types.UID]time.Time
 	shrinks int32
+	// decided is when a person decided last with what etcd continues.
+	decided time.Time
 	// silent is when a server answered last, or no one was led to servers.
 	silent time.Time
 	// broken is what was found to be wrong where a test can't fail.

@@ -99,7 +99,7 @@ func (d *Drive) Step(ctx context.Context) Found {
 	}
 	status.Recovery.Phase, status.Recovery.Message = recovered.Phase, v.Message
 	if gone == "" && !held.Complete() {
-		status.Recovery.Message += "; spec.recovery was changed, and that does nothing: " + held.Message
+		status.Recovery.Message += "; spec.recovery does nothing yet: " + held.Message
 	}
 	said := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "%s", status.Recovery.Message).In(v.After)
 	return Found{Verdict: v, Etcd: &said}
