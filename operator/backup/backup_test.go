@@ -201,7 +201,7 @@ func TestChoose(t *testing.T) {
 		{"one that waits is deleted", []*object{made("b", pending, 2, deleted)}, "", "one", ""},
 	} {
 		got := ""
-		if task := Choose(test.all, operatorv1alpha1.BackupStatus{Pruned: test.pruned}, test.lineage, now); task != nil {
+		if task := Choose(test.all, operatorv1alpha1.BackupStatus{Pruned: test.pruned}, test.lineage, "", now); task != nil {
 			got = fmt.Sprintf("%s in %s, skips %v", task.ID(), task.Lineage, task.SkipUnchanged)
 		}
 		if got != test.want {

@@ -52,9 +52,11 @@ func (t Task) ID() string {
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
 // was begun, then what is to be deleted, then what follows from a backup that succeeded, then
 // one that waits, then what is to be removed although it could not be, and then what is to be
-// verified again: of that there may be any number, and again and again. While the store can't be reached, what was begun may last, and a deletion does not wait
-// for it, but for an attempt that is in progress. The lineage is the present one, empty while there is none.
-func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string, now time.Time) *Task {
+// verified again: of that there may be any number, and again and again. While the store can't be
+// reached, what was begun may last, and a deletion does not wait for it, but for an attempt that
+// is in progress. The lineage is the present one, empty while there is none. The Job that there is
+// has the task with the ID begun: only it knows which backups it has removed.
+func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage, begun string, now time.Time) *Task {
 	sorted := oldestFirst(all)
 	deletion := nextDeletion(sorted)
 	if away := status.StoreUnreachable; deletion != nil && away != nil && away.NextAttempt != nil {
@@ -68,20 +70,18 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 			return &Task{Step: Verify, Object: b, Name: b.Status.Name, Lineage: b.Status.Lineage}
 		}
 	}
-	if deletion != nil {
+	prune := nextPrune(sorted, status, lineage, now)
+	switch waiting := nextWaiting(sorted); {
+	case prune != nil && prune.ID() == begun:
+		return prune
+	case deletion != nil:
 		return deletion
-	}
-	if lineage != "" {
-		newest := newestSuccess(sorted, lineage)
-		if newest != nil && newest.Name != status.Pruned {
-			return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage}
-		}
-		if b := nextWaiting(sorted); b != nil {
-			return save(b, lineage)
-		}
-		if again := removesAgain(status, now); newest != nil && again != "" {
-			return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage, Again: again}
-		}
+	case prune != nil && prune.Again == "":
+		return prune
+	case waiting != nil && lineage != "":
+		return save(waiting, lineage)
+	case prune != nil:
+		return prune
 	}
 	for _, b := range sorted {
 		if request := verifyRequest(b); request != "" {
@@ -100,6 +100,21 @@ func nextDeletion(sorted []*operatorv1alpha1.ClusterRegistryBackup) *Task {
 		}
 	}
 	return nil
+}
+
+// nextPrune returns the removal of old backups that is due, nil where none is.
+func nextPrune(sorted []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string, now time.Time) *Task {
+	newest := newestSuccess(sorted, lineage)
+	if lineage == "" || newest == nil {
+		return nil
+	}
+	again := ""
+	if newest.Name == status.Pruned {
+		if again = removesAgain(status, now); again == "" {
+			return nil
+		}
+	}
+	return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage, Again: again}
 }
 
 func oldestFirst(all []*operatorv1alpha1.ClusterRegistryBackup) []*operatorv1alpha1.ClusterRegistryBackup {

@@ -107,15 +107,15 @@ func TestReach(t *testing.T) {
 func TestDeletedWhileAway(t *testing.T) {
 	all := []*object{made("a", operatorv1alpha1.BackupCompleted, time.Hour, deleted, withContent), made("b", operatorv1alpha1.BackupSaving, time.Minute)}
 	status := operatorv1alpha1.BackupStatus{}
-	if task := Choose(all, status, "one", now); task.Step != Save {
+	if task := Choose(all, status, "one", "", now); task.Step != Save {
 		t.Errorf("it is %+v", task)
 	}
 	status.StoreUnreachable = &operatorv1alpha1.StoreUnreachable{}
-	if task := Choose(all, status, "one", now); task.Step != Save {
+	if task := Choose(all, status, "one", "", now); task.Step != Save {
 		t.Errorf("while an attempt is in progress it is %+v", task)
 	}
 	status.StoreUnreachable.NextAttempt = before(-time.Minute)
-	if task := Choose(all, status, "one", now); task.Step != Delete || task.Name != "a" {
+	if task := Choose(all, status, "one", "", now); task.Step != Delete || task.Name != "a" {
 		t.Errorf("while the store is away it is %+v", task)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/backup"
@@ -56,6 +57,14 @@ func Read(ctx context.Context, o *operand.Objects, stage render.Stage, task, com
 		outcome.Message = o.Diagnoser().NoPod(ctx, job, pods)
 	}
 	return job, outcome, false, verdict.Verdict{}
+}
+
+// Task returns the ID of the task of the registry's Job with a suffix, as the cache has it; empty
+// where there is none.
+func Task(ctx context.Context, o *operand.Objects, suffix string) (string, error) {
+	job := &batchv1.Job{}
+	err := o.Client.Get(ctx, o.Key(suffix), job)
+	return job.Annotations[operatorv1alpha1.AnnotationBackup], client.IgnoreNotFound(err)
 }
 
 // Delete deletes the registry's Job with a suffix.

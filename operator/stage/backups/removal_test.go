@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
@@ -66,5 +69,37 @@ func TestSomeRemoved(t *testing.T) {
 	w.removes, w.now = "", w.now.Add(time.Hour)
 	if v := w.settle().Found.Verdict; v.Reason != operatorv1alpha1.ReasonBackedUp {
 		t.Errorf("then it says %+v", v)
+	}
+}
+
+// TestRemovalNotReplaced has a person ask for a backup while old ones are being removed again: the
+// Job that does that goes on, and its end is read first.
+func TestRemovalNotReplaced(t *testing.T) {
+	w := newBackupWorld(t)
+	w.fails = map[string]string{"prune": "1 error: a lock of the bucket forbids it"}
+	w.settle()
+	w.now = w.now.Add(2 * time.Hour)
+	w.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Backup.Suspend = true })
+	job := func() string {
+		out := &batchv1.Job{}
+		if err := w.raw.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-backup"}, out); err != nil {
+			t.Fatal(err)
+		}
+		step, _, _ := strings.Cut(out.Annotations[operatorv1alpha1.AnnotationBackup], " ")
+		return step + " " + string(out.UID)
+	}
+	for range 3 { // the Job of before goes first
+		w.reconcile()
+	}
+	begun := job()
+	if err := w.raw.Create(t.Context(), asked("mine")); err != nil {
+		t.Fatal(err)
+	}
+	w.reconcile()
+	if now := job(); !strings.HasPrefix(begun, "prune ") || now != begun {
+		t.Errorf("the Job is %q, and was %q", now, begun)
+	}
+	if w.settle(); !strings.HasPrefix(w.phases(), "fleet-20260301-1000 Completed, mine Completed") {
+		t.Errorf("then there are %s", w.phases())
 	}
 }

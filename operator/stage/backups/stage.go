@@ -12,7 +12,9 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/schedule"
@@ -92,8 +94,13 @@ func (s *Stage) observe(ctx context.Context, unreadable error) {
 	if s.Identity.Record != nil {
 		lineage = s.Identity.Record.Lineage
 	}
-	task := backup.Choose(s.Found.All, status, lineage, s.Now)
-	if task != nil && !s.Found.blocked.Complete() && !begun(*task) {
+	ofJob, err := job.Task(ctx, s.Objects, contract.BackupSuffix)
+	if err != nil {
+		s.Found.blocked = verdict.Failed(err)
+		return
+	}
+	task := backup.Choose(s.Found.All, status, lineage, ofJob, s.Now)
+	if task != nil && !s.Found.blocked.Complete() && task.ID() != ofJob && !begun(*task) {
 		task = nil
 	}
 	// No Job is rendered there, also none that ends what a later release has begun.
