@@ -1,12 +1,14 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,7 +30,8 @@ import (
 )
 
 // TestReleasedHoweverEarlyItEnds unregisters a registry whose servers are gone and whose reconcile
-// ends before its stages, or before it could be observed.
+// ends before its stages, or before it could be observed, and withdraws its controller where another
+// one has its place.
 func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 	for reason, test := range map[string]struct {
 		spec   string
@@ -36,11 +39,17 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 		// unread is true where the namespace can't be read, and forbidden where the registry may no
 		// longer be a part of the host cluster's API.
 		unread, forbidden, stays bool
+		// taken is true where another registry has its place, and says is what it says then.
+		taken bool
+		says  string
 	}{
-		"its release is not known":    {spec: "version: v9.0.0"},
-		"it is paused":                {spec: "version: v9.0.0, paused: true", stays: true},
-		"its namespace can't be read": {spec: "version: v0.1.0", unread: true},
-		"it may not be aggregated":    {spec: "version: v9.0.0", forbidden: true},
+		"its release is not known":                {spec: "version: v9.0.0"},
+		"it is paused":                            {spec: "version: v9.0.0, paused: true", stays: true},
+		"its namespace can't be read":             {spec: "version: v0.1.0", unread: true},
+		"it may not be aggregated":                {spec: "version: v9.0.0", forbidden: true},
+		"another one has its place":               {spec: "version: v9.0.0", forbidden: true, stays: true, taken: true, says: "from ClusterRegistry team/other"},
+		"another one has its place, it is paused": {spec: "version: v9.0.0, paused: true", stays: true, taken: true, says: "from ClusterRegistry team/other"},
+		"another one has it, and no namespace":    {spec: "version: v0.1.0", unread: true, stays: true, taken: true},
 		"it can't be decoded": {spec: "version: v0.1.0", broken: func(o *unstructured.Unstructured) error {
 			return unstructured.SetNestedField(o.Object, "many", "spec", "etcd", "replicas")
 		}},
@@ -49,11 +58,12 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 		}},
 	} {
 		ca := trusttest.NewCA(t, time.Now().Add(time.Hour)).PEM
-		registry := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1}, "+test.spec+"}, status: {version: v9.0.0, inventory: [{group: apiregistration.k8s.io, kind: APIService, name: v1alpha1.clusterregistry.k8s.io}]"+complete+"}}").Registry
+		registry := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1}, "+test.spec+"}, status: {version: v9.0.0, inventory: [{group: apiregistration.k8s.io, kind: APIService, name: v1alpha1.clusterregistry.k8s.io}, {group: apps, kind: Deployment, namespace: team, name: fleet-controller}]"+complete+"}}").Registry
 		registry.Finalizers = []string{operatorv1alpha1.Finalizer}
-		service := operandtest.APIService("fleet", ca)
+		service := operandtest.APIService(map[bool]string{false: "fleet", true: "other"}[test.taken], ca)
+		acting := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-controller", Labels: operandtest.APIService("fleet", ca).Labels}}
 		service.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: "False", LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Hour))}}
-		r := reading(t, nil, registry, service, operandtest.Secret("fleet-serving-ca", ca), operandtest.Secret("fleet-etcd-ca", ca))
+		r := reading(t, nil, registry, service, acting, operandtest.Secret("fleet-serving-ca", ca), operandtest.Secret("fleet-etcd-ca", ca))
 		host := r.Client.(client.WithWatch)
 		r.Live = interceptor.NewClient(host, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			_, typed := object.(*operatorv1alpha1.ClusterRegistry)
@@ -71,7 +81,8 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 			}
 			return test.broken(tree)
 		}})
-		mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{apiregistrationv1.SchemeGroupVersion})
+		mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{apiregistrationv1.SchemeGroupVersion, appsv1.SchemeGroupVersion})
+		mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
 		mapper.Add(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), meta.RESTScopeRoot)
 		r.Applier = apply.New(operandtest.Mapped{Client: host, Kinds: mapper}, r.Live)
 		r.Namespaces, r.Host = permission.Namespaces{Aggregated: []string{permission.AllNamespaces}}, operandtest.Serving(t, false)
@@ -86,11 +97,14 @@ func TestReleasedHoweverEarlyItEnds(t *testing.T) {
 		if err := host.Get(t.Context(), client.ObjectKeyFromObject(service), service); apierrors.IsNotFound(err) == test.stays {
 			t.Errorf("%s: the APIService: %v", reason, err)
 		}
+		if err := host.Get(t.Context(), client.ObjectKeyFromObject(acting), acting); apierrors.IsNotFound(err) != (test.taken && !strings.Contains(test.spec, "paused")) {
+			t.Errorf("%s: the controller: %v", reason, err)
+		}
 		now := &operatorv1alpha1.ClusterRegistry{}
 		if err := host.Get(t.Context(), client.ObjectKeyFromObject(registry), now); err != nil {
 			t.Fatal(err)
 		}
-		says := map[bool]string{false: "no longer registered", true: "stays registered: nothing is changed until spec.paused is false"}[test.stays]
+		says := map[bool]string{false: "no longer registered", true: cmp.Or(test.says, "stays registered: nothing is changed until spec.paused is false")}[test.stays]
 		condition := meta.FindStatusCondition(now.Status.Conditions, operatorv1alpha1.ConditionAPIServiceReady)
 		if !test.unread && (condition == nil || condition.Reason == operatorv1alpha1.ReasonUndecodable || !strings.Contains(condition.Message, says)) {
 			t.Errorf("%s: it says %+v", reason, condition)

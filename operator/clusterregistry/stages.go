@@ -98,7 +98,8 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	return s.registration.Verdict
 }
 
-// left looks after the registration of a registry whose reconcile has ended before that stage.
+// left looks after the registration of a registry whose reconcile has ended before that stage, and
+// after its controller where another one has its place.
 func (r *Reconciler) left(ctx context.Context, s *scope) verdict.Verdict {
 	if s == nil {
 		return done
@@ -107,11 +108,14 @@ func (r *Reconciler) left(ctx context.Context, s *scope) verdict.Verdict {
 		return done // and nothing keeps the registry from being observed
 	}
 	s.Aggregation = r.Aggregation(s.Pass)
-	v := r.registering(s).Left(ctx, s.Pass)
-	if !v.Complete() {
-		s.found[operatorv1alpha1.ConditionAPIServiceReady] = v
+	found := r.registering(s).Left(ctx, s.Pass)
+	if !found.Complete() {
+		s.found[operatorv1alpha1.ConditionAPIServiceReady] = found.Verdict
 	}
-	return v
+	if v := controller.Left(ctx, s.Objects, found.TakenBy); !v.Complete() {
+		s.found[operatorv1alpha1.ConditionControllerReady] = v
+	}
+	return found.Verdict
 }
 
 // registering is the stage that registers a registry, and releases it.

@@ -184,16 +184,23 @@ func (s *Stage) takenBy(ctx context.Context, wanted *unstructured.Unstructured) 
 	if err != nil {
 		return taker{}, nil, fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
 	}
-	switch owner := apply.Owner(current); {
-	case apply.Belongs(current, s.Owner()):
+	if apply.Belongs(current, s.Owner()) {
 		return taker{}, current, nil
-	case owner != "":
-		return taker{name: "ClusterRegistry " + owner}, nil, nil
-	case current.Spec.Service != nil:
-		return taker{name: fmt.Sprintf("APIService %s with the backend Service %s/%s", current.Name, current.Spec.Service.Namespace, current.Spec.Service.Name)}, nil, nil
 	}
-	name, err := s.crdsOf(current)
-	return taker{name: name, definition: true}, nil, err
+	by, err = s.ownerOf(current)
+	return by, nil, err
+}
+
+// ownerOf returns who has an APIService that is not the registry's own.
+func (s *Stage) ownerOf(service *apiregistrationv1.APIService) (taker, error) {
+	switch owner := apply.Owner(service); {
+	case owner != "":
+		return taker{name: "ClusterRegistry " + owner}, nil
+	case service.Spec.Service != nil:
+		return taker{name: fmt.Sprintf("APIService %s with the backend Service %s/%s", service.Name, service.Spec.Service.Namespace, service.Spec.Service.Name)}, nil
+	}
+	name, err := s.crdsOf(service)
+	return taker{name: name, definition: true}, err
 }
 
 // crdsOf names the CRDs behind an APIService that the host manages for them.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,27 +21,33 @@ import (
 // Left looks after the registration of a registry whose reconcile has ended before this stage, so
 // that nothing may be rendered: what is registered is what the inventory says. It is unregistered
 // as in any other reconcile, and nothing else is done. Left is done when there is nothing to say.
-func (s *Stage) Left(ctx context.Context, p pass.Pass) verdict.Verdict {
+// A pause, which the reconcile would have found by then, makes it read-only.
+func (s *Stage) Left(ctx context.Context, p pass.Pass) Found {
 	if !Has(p.Registry) {
-		return done
+		return Found{}
 	}
-	there, err := s.there(ctx)
+	there, by, err := s.there(ctx)
 	if err != nil {
-		return verdict.Failed(err)
+		return Found{Verdict: verdict.Failed(err)}
+	}
+	if condition, until := p.Paused(); until != "" && p.Registry.DeletionTimestamp == nil { // else the registration goes first
+		s.FreezeBy(condition, until)
 	}
 	s.left, s.held = true, heldBefore(p)
-	if v := s.release(ctx, there); !v.Complete() {
-		return v
-	}
+	v := s.release(ctx, there)
 	for _, service := range there {
-		if v := reached(s.Objects, service); !v.Complete() {
-			return v
+		if v.Complete() {
+			v = reached(s.Objects, service)
 		}
 	}
-	if len(there) == 0 && s.Installed() {
-		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "the registry is not registered with the host cluster, in which deletions of namespaces would hang without a server; it is registered again %s", s.again())
+	switch {
+	case len(there) > 0:
+	case by.name != "":
+		return s.groupTaken(by)
+	case s.Installed():
+		v = verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "the registry is not registered with the host cluster, in which deletions of namespaces would hang without a server; it is registered again %s", s.again())
 	}
-	return done
+	return Found{Verdict: v, TakenBy: by.name}
 }
 
 // again says when a registry that is not registered is so again.
@@ -58,14 +63,10 @@ func (s *Stage) again() string {
 }
 
 // heldBefore says what keeps the registry registered that the reconcile would have found before
-// this stage, empty where nothing does: a pause, and CAs of which what is published may be the only
-// record.
+// this stage, empty where nothing does: CAs of which what is published may be the only record.
 func heldBefore(p pass.Pass) string {
 	if p.Registry.DeletionTimestamp != nil {
 		return "" // the registration goes first
-	}
-	if condition, until := p.Paused(); until != "" && !slices.Contains(despite, condition) {
-		return "nothing is changed until " + until
 	}
 	if err := p.Authorities.Err; err != nil {
 		return "its CAs are not known: " + err.Error()
@@ -79,7 +80,7 @@ func heldBefore(p pass.Pass) string {
 // stopped is the verdict on a registry of which all servers are to be stopped. What is registered
 // still is released as at any other time.
 func (s *Stage) stopped(ctx context.Context) verdict.Verdict {
-	there, err := s.there(ctx)
+	there, _, err := s.there(ctx)
 	if err != nil {
 		return verdict.Failed(err)
 	}
@@ -92,9 +93,9 @@ func (s *Stage) stopped(ctx context.Context) verdict.Verdict {
 	return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "the registry is not registered with the host cluster while all servers are stopped; it is when a server answers again")
 }
 
-// there returns the registry's APIServices that the host cluster has, of those in the inventory.
-func (s *Stage) there(ctx context.Context) ([]*apiregistrationv1.APIService, error) {
-	var out []*apiregistrationv1.APIService
+// there returns the registry's APIServices that the host cluster has, of those in the inventory,
+// and who has another one of these.
+func (s *Stage) there(ctx context.Context) (out []*apiregistrationv1.APIService, by taker, err error) {
 	for _, reference := range s.Registry.Status.Inventory {
 		if reference.Kind != "APIService" {
 			continue
@@ -104,12 +105,14 @@ func (s *Stage) there(ctx context.Context) ([]*apiregistrationv1.APIService, err
 		switch err := s.Live.Get(ctx, client.ObjectKey{Name: reference.Name}, service); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			return nil, fmt.Errorf("read APIService %s: %w", reference.Name, err)
+			return nil, by, fmt.Errorf("read APIService %s: %w", reference.Name, err)
 		case apply.Belongs(service, s.Owner()):
 			out = append(out, service)
+		default:
+			by, _ = s.ownerOf(service) // what is not known now keeps nothing registered
 		}
 	}
-	return out, nil
+	return out, by, nil
 }
 
 // decisive are the fields of a registry that decide on whether it is unregistered.

@@ -47,7 +47,7 @@ func TestLeft(t *testing.T) {
 		{"its CA is not known, and it is being deleted", "False", time.Hour, func(s *Stage, p *pass.Pass) {
 			p.Authorities.Serving.Current, s.Replaced, p.Registry.DeletionTimestamp = nil, true, new(metav1.Now())
 		}, "", "no longer registered"},
-		{"it is another one's", "False", time.Hour, func(s *Stage, _ *pass.Pass) { s.Registry.Name = "other" }, both, "is not registered with the host cluster"},
+		{"it is another one's", "False", time.Hour, func(s *Stage, _ *pass.Pass) { s.Registry.Name = "other" }, both, "already serves clusterregistry.k8s.io, from ClusterRegistry team/fleet"},
 		{"it is not in the inventory", "False", time.Hour, func(_ *Stage, p *pass.Pass) { p.Registry.Status.Inventory = nil }, both, ""},
 	} {
 		o := outage(t, operandtest.InstalledAggregated, test.status, test.since, "v1alpha1", "v1beta1")
@@ -57,6 +57,9 @@ func TestLeft(t *testing.T) {
 		stage := Stage{Objects: o, MayAggregate: allowed}
 		test.change(&stage, &p)
 		v := stage.Left(t.Context(), p)
+		if taken := strings.Contains(v.Message, "already serves"); taken != (v.TakenBy == "ClusterRegistry team/fleet") {
+			t.Errorf("%s: taken by %q", test.reason, v.TakenBy)
+		}
 		if got := left(t, o); v.Err != nil || got != test.left || v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %q is registered: %+v", test.reason, got, v)
 		}

@@ -179,7 +179,7 @@ func (s *Stage) grants(roles []string, unbound []*unstructured.Unstructured) (co
 		case refused >= 0:
 			commands = append(commands, bind("clusterrolebinding", unbound[refused].GetName()+contract.ByAdministrator, role))
 		case !bound:
-			name := "clusterregistry:" + s.Registry.Namespace + ":" + s.Registry.Name + ":controller" + strings.ReplaceAll(strings.TrimPrefix(role, roleLease), ":", "-")
+			name := clusterWide(s.Registry) + strings.ReplaceAll(strings.TrimPrefix(role, roleLease), ":", "-")
 			commands = append(commands, bind("clusterrolebinding", name+contract.ByAdministrator, role))
 		default:
 			incomplete = append(incomplete, role)

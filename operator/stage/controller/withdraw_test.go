@@ -36,6 +36,25 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
+// TestLeft withdraws the controller of a registry of which nothing is rendered, where another one has
+// its place.
+func TestLeft(t *testing.T) {
+	s, there := takes(t)
+	s.Rendered = nil
+	if v := Left(t.Context(), s.Objects, ""); !v.Complete() || len(there()) != 2 {
+		t.Errorf("no one has its place: %+v, %v", v, there())
+	}
+	server := operatorv1alpha1.ObjectReference{Group: "apps", Kind: "Deployment", Namespace: "team", Name: "fleet-server"}
+	s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, server)
+	if v := Left(t.Context(), s.Objects, "ClusterRegistry team/other"); v.Reason != "GroupTaken" || !v.Usable() || len(there()) > 0 || !strings.Contains(v.Message, "waiting for pod fleet-controller-x to terminate") {
+		t.Errorf("%+v, %v", v, there())
+	}
+	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{server}
+	if v := Left(t.Context(), s.Objects, "ClusterRegistry team/other"); !v.Complete() {
+		t.Errorf("it has no controller: %+v", v)
+	}
+}
+
 // TestWithdrawnLater keeps them while a person has paused the registry.
 func TestWithdrawnLater(t *testing.T) {
 	s, there := takes(t)
