@@ -107,9 +107,7 @@ func (s *Stage) withCAs(v verdict.Verdict) verdict.Verdict {
 // replacedCAs is complete when everything that is in use is signed by the present
 // CAs, and nothing is published that is to be retired. It adds to a verdict that is done.
 func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.Verdict {
-	if v := trust.Reissue(ctx, s.Objects, s.Authorities.ServingLeaves(s.Registry.Spec.Mode)); !v.Complete() {
-		return v.DegradedIf(true)
-	}
+	renewed := trust.Reissue(ctx, s.Objects, s.Authorities.ServingLeaves(s.Registry.Spec.Mode))
 	shown, err := s.SecretValue(ctx, s.Registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
 	if err != nil {
 		return verdict.Failed(err)
@@ -117,8 +115,12 @@ func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.
 	serving := s.Authorities.Serving
 	signed := trust.SignedBy(shown, serving.Current)
 	switch retires := serving.Retirable() && signed; {
-	case s.ReadOnly() && (retires || serving.Replaced() && !serving.Announced()):
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", serving.Source, s.ReadOnlyUntil()).In(verdict.Vigil).DegradedIf(true)
+	case s.ReadOnly() && serving.Replaced() && !serving.Announced() && (renewed.Complete() || renewed.Reason == operatorv1alpha1.ReasonCAReplaced):
+		return s.unpublished(signed)
+	case !renewed.Complete():
+		return renewed.DegradedIf(true)
+	case s.ReadOnly() && retires:
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until %s", serving.Source, s.ReadOnlyUntil()).In(verdict.Vigil).DegradedIf(true)
 	case retires:
 		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", serving.Source).In(verdict.Soon).DegradedIf(true)
 	case serving.Replaced() && !signed:
@@ -127,6 +129,19 @@ func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.
 		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.Authorities.Clients.Source))
 	}
 	return found
+}
+
+// unpublished is the verdict on a CA of the servers that has replaced another one, while nothing may
+// be published: whether it has signed their certificate by now.
+func (s *Stage) unpublished(signed bool) verdict.Verdict {
+	by, once := "clients", fmt.Sprintf("Certificate %s%s is renewed (status.certificates)", s.Registry.Name, contract.ServingSuffix)
+	if s.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+		by = "kube-apiserver"
+	}
+	if signed {
+		once = "they present the certificate that it has signed, for which their nodes take up to two minutes"
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one, and is not published until %s: the servers are no longer trusted by %s once %s", s.Authorities.Serving.Source, s.ReadOnlyUntil(), by, once).In(verdict.Vigil).DegradedIf(true)
 }
 
 // expiryNoted returns a verdict with a note if the Certificate is of a CA that expires

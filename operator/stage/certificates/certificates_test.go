@@ -115,16 +115,34 @@ func TestCAMismatch(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileReadOnly is about a CA that was replaced, and whose certificate of
-// the servers is there already, while nothing may be published.
+// TestReplacedWhileReadOnly is about a CA that was replaced while nothing may be published: it says
+// from when on the servers are not trusted.
 func TestReplacedWhileReadOnly(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	old, now := trusttest.NewCA(t, later), trusttest.NewCA(t, later)
-	s := stageOf(operandtest.New(t, operandtest.InstalledAggregated, operandtest.Secret("fleet-serving", now.Leaf())))
-	s.Authorities.Serving = trust.Authority{Source: "Secret fleet-serving-ca", Current: now.PEM, Published: old.PEM}
-	s.Freeze("spec.paused is false")
-	v := s.replacedCAs(t.Context(), done)
-	if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= verdict.Soon || !strings.Contains(v.Message, "what is published stays as it is until spec.paused is false") {
-		t.Errorf("%+v", v)
+	const renewal, delivery = "once Certificate fleet-serving is renewed (status.certificates)", "once they present the certificate that it has signed"
+	for _, test := range []struct {
+		reason    string
+		mode      operatorv1alpha1.Mode
+		shown     []byte
+		published []byte
+		says      string
+	}{
+		{"its certificate is there", operatorv1alpha1.ModeAggregated, now.Leaf(), old.PEM, "is not published until spec.paused is false: the servers are no longer trusted by kube-apiserver " + delivery},
+		{"that of before is", operatorv1alpha1.ModeAggregated, old.Leaf(), old.PEM, "trusted by kube-apiserver " + renewal},
+		{"its certificate is there, and clients have no other CA", operatorv1alpha1.ModeIndependent, now.Leaf(), old.PEM, "trusted by clients " + delivery},
+		{"that of before is, for clients", operatorv1alpha1.ModeIndependent, old.Leaf(), old.PEM, "trusted by clients " + renewal},
+		{"both are published", operatorv1alpha1.ModeAggregated, now.Leaf(), join(old.PEM, now.PEM), "both are published until spec.paused is false"},
+		{"both are, and the certificate is that of before", operatorv1alpha1.ModeAggregated, old.Leaf(), join(old.PEM, now.PEM), "the operator asks cert-manager to issue it again when spec.paused is false"},
+	} {
+		s := stageOf(operandtest.New(t, operandtest.InstalledAggregated, operandtest.Secret("fleet-serving", test.shown), operandtest.Secret("fleet-admin", now.Leaf())))
+		s.Registry.Spec.Mode = test.mode
+		s.Authorities.Serving = trust.Authority{Source: "Secret fleet-serving-ca", Current: now.PEM, Published: test.published}
+		s.Authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca", Current: now.PEM}
+		s.Freeze("spec.paused is false")
+		v := s.replacedCAs(t.Context(), done)
+		if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= verdict.Soon || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %+v", test.reason, v)
+		}
 	}
 }
