@@ -153,6 +153,9 @@ func list() *cobra.Command {
 func prune() *cobra.Command {
 	var keep layout.Retention
 	cmd := onArchive(&archiveFlags{}, "prune", "Remove old backups, and what interrupted ones have left", func(ctx context.Context, a archive.Archive) (any, error) {
+		const within = 7 * time.Minute // of the ten that its Job has, with the start of its pod
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
 		removed, err := a.Prune(ctx, keep, time.Now())
 		return pruned(removed, err)
 	})

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,79 +258,6 @@ func TestPassedOver(t *testing.T) {
 	}
 	if _, err := a.Choose(t.Context(), at(1)); err == nil || !strings.Contains(err.Error(), "there is no usable backup from before") || !strings.Contains(err.Error(), "; can't be used: old: ") {
 		t.Errorf("none can be used: %v", err)
-	}
-}
-
-func TestPrune(t *testing.T) {
-	dir := t.TempDir()
-	a, other := archive(t, dir, "one"), archive(t, dir, "two")
-	other.mustUpload(t, "b1", 1)
-	for i := range int64(4) {
-		a.mustUpload(t, fmt.Sprint("b", i+1), i+1)
-	}
-	must(t, a.Store.Put(t.Context(), "prod/one/b1/notes.txt", strings.NewReader("someone else's")))
-	must(t, a.Store.Put(t.Context(), a.Lineage.Manifest("unreadable"), strings.NewReader("{")))
-	must(t, a.Store.Put(t.Context(), a.Lineage.Verification("b1"), strings.NewReader("{}")))
-	left := a.Lineage.Snapshot("left", strings.Repeat("0a", 32))
-	must(t, a.Store.Put(t.Context(), left, strings.NewReader("x")))
-	old := time.Now().Add(-48 * time.Hour)
-	must(t, os.Chtimes(filepath.Join(dir, left), old, old))
-
-	removed, err := a.Prune(t.Context(), layout.Retention{KeepLast: 2}, start.Add(10*time.Hour))
-	if err != nil || !slices.Equal(removed, []string{"b1", "b2"}) {
-		t.Errorf("removed are %v, %v", removed, err)
-	}
-	if got := a.names(t); got != "b4 b3 !unreadable" {
-		t.Errorf("left are %s", got)
-	}
-	var below []string
-	for _, key := range keys(t, a) {
-		if strings.HasPrefix(key, "prod/one/b1/") || key == left {
-			below = append(below, key)
-		}
-	}
-	if !slices.Equal(below, []string{"prod/one/b1/notes.txt"}) {
-		t.Errorf("left are %v", below)
-	}
-	if got := other.names(t); got != "b1" {
-		t.Errorf("of another lineage, %s are left", got)
-	}
-	for range 2 {
-		must(t, a.Delete(t.Context(), "b4"))
-		must(t, a.Delete(t.Context(), "unreadable"))
-	}
-	if got := a.names(t); got != "b3" {
-		t.Errorf("left are %s", got)
-	}
-}
-
-// TestPruneOthers removes all but one that can't be, and says why that one was not.
-func TestPruneOthers(t *testing.T) {
-	dir := t.TempDir()
-	a := archive(t, dir, "one")
-	for i := range int64(5) {
-		b := a.mustUpload(t, fmt.Sprint("b", i+1), i+1)
-		if i == 0 || i == 2 {
-			// Where the driver removes a file with attributes, which user root is not kept from.
-			must(t, os.MkdirAll(filepath.Join(dir, a.Lineage.Snapshot(b.Name, b.SHA256)+".attrs", "kept"), 0o700))
-		}
-	}
-	removed, err := a.Prune(t.Context(), layout.Retention{KeepLast: 1}, start)
-	if !slices.Equal(removed, []string{"b2", "b4"}) || err == nil || !strings.Contains(err.Error(), "delete prod/one/b1/") || !strings.HasSuffix(err.Error(), "; and 1 more could not be removed") {
-		t.Errorf("removed are %v: %v", removed, err)
-	}
-}
-
-// TestPruneInParts removes no more at a time than a termination message can name.
-func TestPruneInParts(t *testing.T) {
-	a := archive(t, t.TempDir(), "one")
-	for i := range int64(most + 2) {
-		a.mustUpload(t, fmt.Sprintf("b%02d", i), i+1)
-	}
-	for _, want := range []int{most, 1, 0} {
-		if removed, err := a.Prune(t.Context(), layout.Retention{KeepLast: 1}, start); err != nil || len(removed) != want {
-			t.Errorf("%d are removed, %v; want %d", len(removed), err, want)
-		}
 	}
 }
 

@@ -24,9 +24,9 @@ type Contents struct {
 
 type objects struct {
 	manifest, verification bool
-	// written is when the manifest was.
-	written   time.Time
-	snapshots []snapshotObject
+	// written is when the manifest was, and verified when the verification was.
+	written, verified time.Time
+	snapshots         []snapshotObject
 }
 
 type snapshotObject struct {
@@ -52,7 +52,7 @@ func (l Lineage) Read(all []Object) Contents {
 		case ManifestObject:
 			c.backups[name].manifest, c.backups[name].written = true, o.ModTime
 		case VerificationObject:
-			c.backups[name].verification = true
+			c.backups[name].verification, c.backups[name].verified = true, o.ModTime
 		case SnapshotObject:
 			c.backups[name].snapshots = append(c.backups[name].snapshots, snapshotObject{sum, o.ModTime})
 		}
@@ -112,8 +112,8 @@ func (c Contents) Removal(l Lineage, name string) []string {
 	return out
 }
 
-// Left returns the keys, in order, of the snapshots that interrupted backups and removals
-// have left. Those of a backup whose manifest can't be read, and is not among all, stay.
+// Left returns the keys, in order, of what interrupted backups and removals have left. All of a
+// backup stays whose manifest can't be read, and is not among all.
 func (c Contents) Left(l Lineage, all []Backup) []string {
 	readable := map[string]string{}
 	for _, b := range all {
@@ -124,6 +124,9 @@ func (c Contents) Left(l Lineage, all []Backup) []string {
 		used, known := readable[name]
 		if have.manifest && !known {
 			continue
+		}
+		if have.verification && !have.manifest && c.newest.Sub(have.verified) > grace {
+			out = append(out, l.Verification(name))
 		}
 		for _, s := range have.snapshots {
 			if s.sha256 != used && c.newest.Sub(s.modTime) > grace {

@@ -15,7 +15,8 @@ func TestContents(t *testing.T) {
 		{l.Descriptor(), old},
 		{l.Manifest("whole"), old}, {l.Snapshot("whole", sum), old}, {l.Verification("whole"), old},
 		{l.Snapshot("again", other), old}, {l.Snapshot("again", sum), recent}, {l.Manifest("again"), recent},
-		{l.Snapshot("interrupted", sum), old},
+		{l.Verification("interrupted"), old}, {l.Snapshot("interrupted", sum), old},
+		{l.Verification("verified-now"), recent},
 		{l.Snapshot("written-now", sum), recent},
 		{l.Manifest("unreadable"), old}, {l.Snapshot("unreadable", sum), old},
 		{l.Manifest("without"), old},
@@ -38,13 +39,13 @@ func TestContents(t *testing.T) {
 	if !c.HasVerification("whole") || c.HasVerification("again") || c.HasVerification("none") {
 		t.Error("another one is verified")
 	}
-	if got, want := c.Left(l, readable), []string{l.Snapshot("again", other), l.Snapshot("interrupted", sum)}; !slices.Equal(got, want) {
+	if got, want := c.Left(l, readable), []string{l.Snapshot("again", other), l.Snapshot("interrupted", sum), l.Verification("interrupted")}; !slices.Equal(got, want) {
 		t.Errorf("left are %v, want %v", got, want)
 	}
 	if got, want := c.Removal(l, "whole"), []string{l.Manifest("whole"), l.Verification("whole"), l.Snapshot("whole", sum)}; !slices.Equal(got, want) {
 		t.Errorf("removed are %v, want %v", got, want)
 	}
-	if got, want := c.Removal(l, "interrupted"), []string{l.Snapshot("interrupted", sum)}; !slices.Equal(got, want) {
+	if got, want := c.Removal(l, "interrupted"), []string{l.Verification("interrupted"), l.Snapshot("interrupted", sum)}; !slices.Equal(got, want) {
 		t.Errorf("removed are %v, want %v", got, want)
 	}
 	if got := c.Removal(l, "none"); got != nil {
