@@ -25,7 +25,8 @@ func (i *importer) find(ctx context.Context, clusters clusterclient.ClusterInter
 }
 
 // many is from how many clusters on all that the registry has are listed at once. Each is asked for
-// by its name otherwise, and where the caller may not list them, or the list took so long that it has expired.
+// by its name otherwise, and where the list is not to be had, as where the caller may not list them, it
+// took so long that it has expired, or what it has can't be decoded.
 const many = 50
 
 // list lists the clusters of the registry, where so many are to be entered that it is worth it.
@@ -35,11 +36,11 @@ func (i *importer) list(ctx context.Context, clusters clusterclient.ClusterInter
 	}
 	listed := map[string]*v1beta1.Cluster{}
 	_, err := command.EachCluster(ctx, clusters, "", func(cluster *v1beta1.Cluster) { listed[cluster.Name] = cluster })
-	if apierrors.IsForbidden(err) || apierrors.IsResourceExpired(err) {
-		return nil
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		i.listed = listed
+	case fatal(ctx, err):
+		return err
 	}
-	return err
+	return nil
 }

@@ -95,7 +95,8 @@ func TestImportMany(t *testing.T) {
 
 // TestImportManyWithoutList asks for each cluster where they can't be listed.
 func TestImportManyWithoutList(t *testing.T) {
-	for _, refusal := range []error{apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, "", errors.New("no")), apierrors.NewResourceExpired("the page is too old")} {
+	for _, refusal := range []error{apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, "", errors.New("no")), apierrors.NewResourceExpired("the page is too old"),
+		errors.New("no kind \"ClusterList\" is registered"), apierrors.NewBadRequest("continue is not valid"), apierrors.NewMethodNotSupported(schema.GroupResource{Resource: "clusters"}, "list")} {
 		env := manyOf(t, 60)
 		env.Clusters.PrependReactor("list", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refusal })
 		results, _ := importMany(t, env, command.ExitAttention)
@@ -145,6 +146,21 @@ func TestImportManyStops(t *testing.T) {
 	}
 	if got := verbs(env)["create"]; got > 100+workers {
 		t.Errorf("%d clusters were tried", got)
+	}
+}
+
+// TestImportManyNotListed reports what was decided without the registry when that can't list its
+// clusters since it fails.
+func TestImportManyNotListed(t *testing.T) {
+	for _, fails := range []error{apierrors.NewServiceUnavailable("no endpoints"), apierrors.NewInternalError(errors.New("etcd has no leader")), apierrors.NewTimeoutError("too slow", 1)} {
+		env := manyOf(t, 60)
+		first, _, _ := strings.Cut(env.Stdin.String(), "\n")
+		env.Stdin.WriteString(first + "\n") // of two of one name, the second one is refused
+		env.Clusters.PrependReactor("list", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, fails })
+		results, text := importMany(t, env, command.ExitFailed)
+		if len(results) != 1 || results[0].Result != refused || !strings.HasPrefix(text, "stopped at entry 1 of 201, Cluster c-000: ") || !strings.HasSuffix(text, "; 0 entries are done, 1 differ or were refused, and running this again continues") || verbs(env)["create"] > 0 {
+			t.Errorf("%v: %v, %s", fails, results, text)
+		}
 	}
 }
 
