@@ -154,7 +154,8 @@ func (p Pass) Deleting() string {
 }
 
 // OnlyClaimDeleted reports whether etcd serves with one member, of which someone has deleted the
-// claim. What leads out of that is to have more members.
+// claim. What leads out of that is to have more members: it waits for no operation, since all may
+// wait for it.
 func (p Pass) OnlyClaimDeleted() bool {
 	v, _ := p.Verdict(operatorv1alpha1.ConditionEtcdReady)
 	return v.State == verdict.Degraded && v.Reason == operatorv1alpha1.ReasonClaimTerminating && p.Identity.Record != nil && len(p.Identity.Record.Members) == 1
@@ -164,18 +165,9 @@ func (p Pass) OnlyClaimDeleted() bool {
 // once, all its parts are ready and nothing that serves clients is being replaced. Which release
 // it should run does not matter.
 func (p Pass) Unsteady() string {
-	if v, _ := p.Verdict(operatorv1alpha1.ConditionEtcdReady); p.OnlyClaimDeleted() {
-		return operatorv1alpha1.ConditionEtcdReady + ": " + v.Message
-	}
-	return p.UnsteadyBesidesClaim()
-}
-
-// UnsteadyBesidesClaim is Unsteady for what replaces no member: that the claim of the only one was
-// deleted does not matter. It would wait for more members, and these for it.
-func (p Pass) UnsteadyBesidesClaim() string {
 	for _, condition := range Parts(p.Registry.Spec.Mode) {
 		switch v, reached := p.Verdict(condition); {
-		case condition == Planned, condition == operatorv1alpha1.ConditionEtcdReady && p.OnlyClaimDeleted():
+		case condition == Planned:
 		case !reached:
 			return condition + " is not known yet"
 		case !v.Complete():

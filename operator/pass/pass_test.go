@@ -100,24 +100,33 @@ func TestUnsteady(t *testing.T) {
 	if p.Members.Replacing = true; p.Unsteady() != "etcd members are being replaced" {
 		t.Errorf("members: %q", p.Unsteady())
 	}
-	p.Members.Replacing = false // the member is not replaced then
-	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Waiting(operatorv1alpha1.ReasonClaimTerminating, "a claim was deleted").DegradedIf(true)
-	for members, want := range map[int]string{1: "", 2: "EtcdReady: a claim was deleted"} {
-		p.Identity.Record = &etcd.Record{Identity: etcd.Identity{Members: map[string]string{}}}
-		for i := range members {
-			p.Identity.Record.Members[string(rune('a'+i))] = "1"
-		}
-		if got := p.UnsteadyBesidesClaim(); got != want {
-			t.Errorf("the claim of one of %d members was deleted: %q", members, got)
-		}
-		if got := p.Unsteady(); got != "EtcdReady: a claim was deleted" {
-			t.Errorf("the claim of one of %d members was deleted, and one may be replaced: %q", members, got)
-		}
-	}
-	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Verdict{}
 	verdicts[Last(p.Registry.Spec.Mode)] = verdict.Waiting("r", "not served").DegradedIf(true)
 	if got := p.Unsteady(); got != "APIServiceReady: not served" {
 		t.Errorf("the last part: %q", got)
+	}
+}
+
+// TestOnlyClaimDeleted tells the claim of the only member from that of one of several.
+func TestOnlyClaimDeleted(t *testing.T) {
+	terminating := verdict.Waiting(operatorv1alpha1.ReasonClaimTerminating, "a claim was deleted")
+	for _, test := range []struct {
+		members int
+		v       verdict.Verdict
+		want    bool
+	}{
+		{1, terminating.DegradedIf(true), true},
+		{1, terminating, false}, // it does not serve
+		{1, verdict.Verdict{}, false},
+		{2, terminating.DegradedIf(true), false},
+	} {
+		p := New(operandtest.New(t, operandtest.InstalledAggregated), Found{operatorv1alpha1.ConditionEtcdReady: test.v}.Verdict)
+		p.Identity.Record = &etcd.Record{Identity: etcd.Identity{Members: map[string]string{}}}
+		for i := range test.members {
+			p.Identity.Record.Members[string(rune('a'+i))] = "1"
+		}
+		if got := p.OnlyClaimDeleted(); got != test.want {
+			t.Errorf("%d members, %+v: %v", test.members, test.v, got)
+		}
 	}
 }
 

@@ -26,7 +26,7 @@ func (w *world) decides() {
 		return
 	}
 	said, asked := w.condition("EtcdReady").Message, r.Spec.Recovery
-	refused := asked != nil && asked.ApprovedFor == lost.ID && strings.Contains(lost.Message, "spec.recovery")
+	refused := asked != nil && asked.ApprovedFor == lost.ID && (strings.Contains(lost.Message, "spec.recovery") || strings.Contains(said, "spec.recovery does nothing yet"))
 	switch {
 	case asked != nil && asked.ApprovedFor == lost.ID && !refused:
 		return

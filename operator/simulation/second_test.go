@@ -36,6 +36,7 @@ func (c cell) String() string {
 var found = []string{
 	"a recovery with a member/the data of a member is lost/step 3", // the copy is lost, and nothing said what to do
 	"a registry from a backup/a claim is deleted/step 5",           // no member could join before all was ready once
+	"another CA of one member/a claim is deleted/step 3",           // members that lead out of it waited for the rotation
 }
 
 // TestSecondFailure has something else fail at a step of what is under way, whenever that enters a

@@ -54,9 +54,8 @@ var operations = []undertaking{
 		}
 		return have(3)(w)
 	}},
-	{name: "another CA of etcd", members: 3, steps: 6, begins: func(w *world) {
-		w.asks("another CA of etcd", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.TLS.Rotation.Etcd = 2 })
-	}, is: rotated("-etcd-ca")},
+	{name: "another CA of etcd", members: 3, steps: 6, begins: anotherCA, is: rotated("-etcd-ca")},
+	{name: "another CA of one member", members: 1, steps: 6, begins: anotherCA, is: rotated("-etcd-ca")},
 	{name: "another CA of the servers", members: 1, steps: 5, begins: func(w *world) {
 		w.asks("another CA of the servers", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.TLS.Rotation.Serving = 2 })
 	}, is: rotated("-serving-ca")},
@@ -69,7 +68,8 @@ var operations = []undertaking{
 		in := w.registry().Status.Encryption
 		return in != nil && in.Writes == "secretbox/one" && len(in.Reads) == 1
 	}},
-	{name: "an upgrade", from: "v0.1.0", members: 3, steps: 6, begins: upgrades, is: func(w *world) bool { return w.registry().Status.Version == "v0.2.0" }},
+	{name: "an upgrade", from: "v0.1.0", members: 3, steps: 6, begins: upgrades, is: upgraded},
+	{name: "an upgrade with one member", from: "v0.1.0", members: 1, steps: 6, begins: upgrades, is: upgraded},
 	{name: "a defragmentation", members: 3, steps: 6, begins: func(w *world) {
 		w.asks("a defragmentation", func(r *operatorv1alpha1.ClusterRegistry) {
 			r.Annotations = map[string]string{operatorv1alpha1.AnnotationDefragment: time.Now().UTC().Format(time.RFC3339)}
@@ -110,6 +110,12 @@ func have(members int) func(*world) bool {
 
 func upgrades(w *world) {
 	w.asks("an upgrade", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Version = "v0.2.0" })
+}
+
+func upgraded(w *world) bool { return w.registry().Status.Version == "v0.2.0" }
+
+func anotherCA(w *world) {
+	w.asks("another CA of etcd", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.TLS.Rotation.Etcd = 2 })
 }
 
 // replaces has a person have another member take the place of one.

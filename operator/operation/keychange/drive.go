@@ -127,7 +127,7 @@ func (d Drive) state() encryption.State {
 
 // handler returns the change of keys that is under way, or could begin.
 func (d Drive) handler(ctx context.Context) (Handler, error) {
-	h := Handler{Operation: d.Registry.Status.Operation, Now: d.Now, Busy: d.UnsteadyBesidesClaim(), State: d.state()}
+	h := Handler{Operation: d.Registry.Status.Operation, Now: d.Now, Busy: d.Unsteady(), State: d.state()}
 	if h.State.InUse == nil || d.Identity.Record == nil {
 		h.State = encryption.State{InUse: encryption.Keys{encryption.Identity}}
 		return h, nil // nothing is known to be desired

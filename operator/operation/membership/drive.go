@@ -43,11 +43,12 @@ func (d Drive) Changeable() bool {
 }
 
 // Change returns a change of etcd's members as they were observed. Beside another operation, it
-// only replaces members: that operation waits for them.
+// only replaces members: that operation waits for them. Of the only member, of which the claim was
+// deleted, it is others that lead out of that: they are added.
 func (d Drive) Change() *Change {
 	under := d.Registry.Status.Operation
 	return &Change{Objects: d.Objects, Identity: d.Identity, State: d.Members.State, Etcd: d.access(),
-		Repair: under != nil && !operation.ChangesMembers(under), TakeSnapshot: d.TakeSnapshot}
+		Repair: under != nil && !operation.ChangesMembers(under), Grows: d.OnlyClaimDeleted() && !d.rolls(), TakeSnapshot: d.TakeSnapshot}
 }
 
 // Step takes a change of members that are Changeable one step further, or begins one.

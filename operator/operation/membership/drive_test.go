@@ -66,6 +66,33 @@ func TestMembersBegin(t *testing.T) {
 	}
 }
 
+// TestGrowsBesides has members be added beside another operation where the claim of the only one was
+// deleted, and nowhere else: what that operation waits for is that they are.
+func TestGrowsBesides(t *testing.T) {
+	deleted := verdict.Waiting(operatorv1alpha1.ReasonClaimTerminating, "a claim was deleted").DegradedIf(true)
+	for _, test := range []struct {
+		reason string
+		under  operatorv1alpha1.OperationType
+		change func(*passtest.Known)
+		asked  bool
+	}{
+		{"a rotation", operatorv1alpha1.OperationRotation, func(*passtest.Known) {}, true},
+		{"an upgrade", operatorv1alpha1.OperationUpgrade, func(*passtest.Known) {}, true},
+		{"no claim was deleted", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Ready() }, false},
+		{"there are others", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Identity.Record.Members["m1"] = "a1" }, false},
+		{"servers are being replaced", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Servers.Rolling = "servers: 1 of 2 updated" }, false},
+	} {
+		s := ofThree(t)
+		s.Identity.Record.Members, s.Identity.Record.Replicas = map[string]string{"m0": "a0"}, 1
+		s.Verdicts[operatorv1alpha1.ConditionEtcdReady] = deleted
+		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: test.under}
+		test.change(s)
+		if got := (Drive{Pass: s.Pass}).Change().spec().Replicas; got != map[bool]int{true: 3, false: 1}[test.asked] {
+			t.Errorf("%s: %d members", test.reason, got)
+		}
+	}
+}
+
 // TestOutlierIsAskedAgain takes a member that does not answer for one with other data, as long as
 // it does not, and asks again before something is done about it.
 func TestOutlierIsAskedAgain(t *testing.T) {

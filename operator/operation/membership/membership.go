@@ -37,8 +37,8 @@ type Change struct {
 	State etcd.State
 	Etcd  Etcd
 	// Repair is true while another operation is under way: members are replaced, and their
-	// number stays.
-	Repair bool
+	// number stays, unless it Grows.
+	Repair, Grows bool
 	// TakeSnapshot takes a snapshot of etcd; see snapshot.Take.
 	TakeSnapshot func(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict)
 
@@ -108,7 +108,7 @@ func (c *Change) Within() time.Duration { return c.within }
 // spec returns what is asked for.
 func (c *Change) spec() plan.Spec {
 	spec := plan.Spec{Replicas: int(c.Registry.Spec.Etcd.Replicas)}
-	if c.Repair {
+	if c.Repair && !c.Grows {
 		spec.Replicas = int(cmp.Or(c.Identity.Record.Target, c.Identity.Record.Replicas))
 	}
 	for id := range strings.SplitSeq(c.Registry.Annotations[operatorv1alpha1.AnnotationReplaceMember], ",") {
