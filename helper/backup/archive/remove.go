@@ -15,16 +15,13 @@ import (
 // message. The others go the next time.
 const most = 40
 
-// lasts is how long the removal of one backup may take: three requests, of a minute each.
-const lasts = 3 * time.Minute
-
 // errLate is why the others are removed the next time.
 var errLate = errors.New("there was no time to remove all of them: the others are removed the next time")
 
 // Prune removes the backups that the retention lets go, the oldest first, and what
 // interrupted ones have left. It returns the names of those that it removed, even when it
-// fails. One that the store lets not be removed keeps no other one. None is begun that the
-// context may not leave the time for: who is stopped tells no one what was removed.
+// fails. One that the store lets not be removed keeps no other one. When the context ends, so does
+// Prune: who is stopped tells no one what was removed.
 func (a Archive) Prune(ctx context.Context, keep layout.Retention, now time.Time) (removed []string, err error) {
 	have, err := a.List(ctx)
 	if err != nil {
@@ -35,15 +32,11 @@ func (a Archive) Prune(ctx context.Context, keep layout.Retention, now time.Time
 		kept, err = kept+1, cmp.Or(err, why)
 		return ctx.Err() == nil && !errors.Is(why, store.ErrUnreachable)
 	}
-	late := func() bool {
-		end, bound := ctx.Deadline()
-		return bound && time.Until(end) < lasts
-	}
 	for _, b := range keep.Obsolete(have.Backups, now) {
 		if len(removed) == most {
 			break
 		}
-		if late() {
+		if ctx.Err() != nil {
 			return removed, cmp.Or(err, errLate)
 		}
 		gone, why := a.remove(ctx, have.contents, b.Name)
@@ -55,7 +48,7 @@ func (a Archive) Prune(ctx context.Context, keep layout.Retention, now time.Time
 		}
 	}
 	for _, key := range have.contents.Left(a.Lineage, have.Backups) {
-		if late() {
+		if ctx.Err() != nil {
 			return removed, cmp.Or(err, errLate)
 		}
 		if why := a.Store.Delete(ctx, key); why != nil && !refused(why) {
