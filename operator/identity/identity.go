@@ -89,14 +89,18 @@ func (s *Store) Members() []string {
 const mostMembers = 9
 
 // Certified returns the names of the members that certificates are to have: of those that
-// there are, and of those that the spec asks for, since a member is added only when its
-// name is in them.
+// there are, and of those that the spec asks for or that are being added, since a member is added
+// only when its name is in them.
 func (s *Store) Certified() []string {
 	members := s.Members()
-	if wanted := s.names(s.objects.Registry.Spec.Etcd.Replicas); len(members) > 0 && len(wanted) > len(members) {
-		return wanted
+	wanted := s.objects.Registry.Spec.Etcd.Replicas
+	if s.Record != nil {
+		wanted = max(wanted, s.Record.Target)
 	}
-	return members
+	if len(members) == 0 || len(members) >= int(wanted) {
+		return members
+	}
+	return s.names(wanted)
 }
 
 // Endpoints returns the names of the members that the servers use.

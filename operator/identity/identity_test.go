@@ -227,6 +227,7 @@ func TestMembers(t *testing.T) {
 		{"three are recorded", &etcd.Record{Replicas: 3}, three, three, three},
 		{"more are asked for", &etcd.Record{Replicas: 1, Endpoints: 1}, three[:1], three, three[:1]},
 		{"one has been added, and servers do not use it yet", &etcd.Record{Replicas: 2, Endpoints: 1}, three[:2], three, three[:1]},
+		{"more are being added than are asked for", &etcd.Record{Replicas: 2, Target: 4, Endpoints: 1}, three[:2], four, three[:1]},
 		{"a person wrote another number into the record", &etcd.Record{Replicas: 1, Identity: etcd.Identity{Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-2": "a2"}}}, three, three, three[:1]},
 		{"retained data has more", &etcd.Record{Replicas: 4, Endpoints: 4}, four, four, four},
 	} {

@@ -47,8 +47,9 @@ func (d Drive) Changeable() bool {
 // deleted, it is others that lead out of that: they are added.
 func (d Drive) Change() *Change {
 	under := d.Registry.Status.Operation
+	halted, _ := d.Halted()
 	return &Change{Objects: d.Objects, Identity: d.Identity, State: d.Members.State, Etcd: d.access(),
-		Repair: under != nil && !operation.ChangesMembers(under), Grows: d.OnlyClaimDeleted() && !d.rolls(), TakeSnapshot: d.TakeSnapshot}
+		Repair: under != nil && !operation.ChangesMembers(under), Grows: d.OnlyClaimDeleted() && !d.rolls() && halted == "", TakeSnapshot: d.TakeSnapshot}
 }
 
 // Step takes a change of members that are Changeable one step further, or begins one.

@@ -80,6 +80,7 @@ func TestGrowsBesides(t *testing.T) {
 		{"an upgrade", operatorv1alpha1.OperationUpgrade, func(*passtest.Known) {}, true},
 		{"no claim was deleted", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Ready() }, false},
 		{"there are others", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Identity.Record.Members["m1"] = "a1" }, false},
+		{"the registry is paused", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Registry.Spec.Paused = true }, false},
 		{"servers are being replaced", operatorv1alpha1.OperationUpgrade, func(s *passtest.Known) { s.Servers.Rolling = "servers: 1 of 2 updated" }, false},
 	} {
 		s := ofThree(t)

@@ -6,14 +6,19 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // TestScale goes from one member to three, five and back. Each reconcile is that of an
@@ -123,6 +128,27 @@ func TestReplaceAsked(t *testing.T) {
 		phases := w.settle()
 		if want := []string{"move leader to fleet-etcd-1", "remove fleet-etcd-0", "add fleet-etcd-0", "promote fleet-etcd-0"}; !slices.Equal(w.did, want) {
 			t.Errorf("%q in %q", w.did, phases)
+		}
+	}
+}
+
+// TestReplaceBesides replaces no member beside another operation while servers may use only that one:
+// what they are to use was recorded, and they do not have it yet.
+func TestReplaceBesides(t *testing.T) {
+	w := newWorld(t, 3)
+	w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: w.list[0].ID}
+	w.objects.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation}
+	deployment := &appsv1.Deployment{}
+	w.must(w.host.Get(t.Context(), w.objects.Key(contract.ServerSuffix), deployment))
+	recorded := deployment.Spec.Template.Spec.Containers[0].Args[0]
+	for args, leaves := range map[string]bool{"--etcd-servers=https://fleet-etcd-0": false, recorded: true} {
+		deployment.Spec.Template.Spec.Containers[0].Args = []string{args}
+		w.must(w.host.Update(t.Context(), deployment))
+		change := &Change{Objects: w.objects, Identity: identity.Read(t.Context(), w.objects), State: w.state(), Etcd: w, Repair: true}
+		operandtest.RenderServers(w.objects)
+		w.objects.Rendered.Stages[render.StageEtcd] = []*unstructured.Unstructured{operandtest.Rendered(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "fleet-etcd")}
+		if step, v := change.Next(t.Context()); (step.Action == plan.RecordLeaving) != leaves || !v.Complete() {
+			t.Errorf("servers with %s: %+v, %+v", args, step, v)
 		}
 	}
 }

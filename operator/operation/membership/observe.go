@@ -95,10 +95,10 @@ func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, record pl
 			return err
 		}
 	}
-	if seen.Servers, err = c.servers(ctx); err != nil {
+	if seen.Servers, err = c.servers(ctx, len(c.spec().Replace)+len(seen.Moves) > 0); err != nil {
 		return err
 	}
-	if c.Registry.Spec.Etcd.Replicas > c.Identity.Record.Replicas {
+	if c.spec().Replicas > int(c.Identity.Record.Replicas) {
 		if seen.Nodes, err = c.nodes(ctx); err != nil {
 			return err
 		}
@@ -237,9 +237,10 @@ func (c *Change) certified(ctx context.Context) (int, error) {
 }
 
 // servers returns how many members the servers use. While that is being changed, it is more
-// than there can be: none of those that they used may go yet.
-func (c *Change) servers(ctx context.Context) (int, error) {
-	if !operation.ChangesMembers(c.Registry.Status.Operation) {
+// than there can be: none of those that they used may go yet. Beside another operation, only one
+// that is to be replaced could go while it serves.
+func (c *Change) servers(ctx context.Context, replaces bool) (int, error) {
+	if !replaces && !operation.ChangesMembers(c.Registry.Status.Operation) {
 		return int(c.Identity.Record.Endpoints), nil
 	}
 	// Not from the cache, which has no arguments of containers.

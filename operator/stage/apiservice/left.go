@@ -108,7 +108,7 @@ func (s *Stage) there(ctx context.Context) (out []*apiregistrationv1.APIService,
 			return nil, by, fmt.Errorf("read APIService %s: %w", reference.Name, err)
 		case apply.Belongs(service, s.Owner()):
 			out = append(out, service)
-		default:
+		case by.name == "":
 			by, _ = s.ownerOf(service) // what is not known now keeps nothing registered
 		}
 	}
