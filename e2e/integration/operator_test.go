@@ -24,7 +24,7 @@ func TestOperator(t *testing.T) {
 	}
 	framework.Together(t, h.cases(map[string]func(*testing.T, *site){
 		"stages": testStages, "external etcd": testExternalEtcd, "pruning": testPruning, "in the way": testInTheWay, "alarms": testAlarms, "fast edits": testFastEdits,
-		"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups, "audit": testAudit,
+		"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups, "audit": testAudit, "exports taken back": testExportsTakenBack,
 		"cert-manager away": testCertManagerAway, "servers away": testServersAway,
 	}))
 	// Alone: it takes the API group from a registry, which those of other cases would have then.
