@@ -12,13 +12,19 @@ import (
 // this machine that is not loopback. It returns its URL, and the CA of its certificate.
 func StartMember(t *testing.T) (url string, ca []byte) {
 	t.Helper()
+	return StartMemberOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+}
+
+// StartMemberOf starts such a server that answers in another way.
+func StartMemberOf(t *testing.T, answer http.Handler) (url string, ca []byte) {
+	t.Helper()
 	host, authority := outside(t), NewAuthority(t, "member-ca")
 	serving := authority.Issue("member", nil, host)
 	pair, err := tls.LoadX509KeyPair(serving.Cert, serving.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	server := httptest.NewUnstartedServer(answer)
 	_ = server.Listener.Close()
 	if server.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0")); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -50,12 +51,14 @@ type hub struct {
 	ca []byte
 }
 
-func newHub(t *testing.T) *hub {
+// newHub starts both. In the registry, the controller has the rights of more groups than it needs
+// for profiles.
+func newHub(t *testing.T, more ...string) *hub {
 	t.Helper()
 	host := framework.StartHost(t, newest, "front-proxy-client")
 	registry, clients, config := independent(t)
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, clusterv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +70,7 @@ func newHub(t *testing.T) *hub {
 	}
 	h.permit("default", rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update", "patch"}})
 	h.flags = []string{
-		"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue("controller", []string{contract.HealthGroup})),
+		"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue("controller", append([]string{contract.HealthGroup}, more...))),
 		"--host-kubeconfig=" + host.Kubeconfig("profiles"), "--namespace=default", "--registry-name=hub", "--exports-period=1s",
 		"--read-host-cidrs=false", "--host-cidrs=198.51.100.0/24",
 	}

@@ -71,9 +71,10 @@ func kubeconfigData(object client.Object) map[string]string {
 // a controller that has no more rights there than the format's role gives it.
 func TestExports(t *testing.T) {
 	t.Parallel()
-	h := newHub(t)
+	h := newHub(t, contract.ClusterAPIGroup)
 	at, err := url.Parse(h.at)
 	h.must(err)
+	framework.NeighborAPIs(t, framework.NewKubectl(t, newest, h.host.Kubeconfig("root", "system:masters")))
 	var exports []string
 	for _, d := range documents {
 		h.must(h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace, Labels: map[string]string{registryMark: "default"}}}))
@@ -85,12 +86,18 @@ func TestExports(t *testing.T) {
 	h.must(h.Create(t.Context(), foreign))
 
 	exports = append(exports, h.choosing(fmt.Sprintf("%s/32", at.Hostname())))
+	capi := newChain(h)
+	exports = append(exports, capi.export)
 	h.enter("east", "gold")
 	h.enter("west", "gold")
-	h.start(h.exports(exports...), "--cluster-selections=deploy:other=x")
+	h.start(append(capi.flags, h.exports(exports...), "--cluster-selections=deploy:other=x")...)
+	// What takes its time goes on beside the rest.
+	capi.testComes()
+	capi.leave()
 	for _, d := range documents {
 		h.testDocument(d)
 	}
+	capi.testGone()
 	h.awaitState(contract.FunctionRunning, `are left alone: "cluster-west"`)
 	h.must(h.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
 	if string(foreign.Data["server"]) != "https://mine" || len(foreign.Labels) > 0 {
