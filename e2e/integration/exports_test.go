@@ -88,6 +88,7 @@ func TestExports(t *testing.T) {
 	exports = append(exports, h.choosing(fmt.Sprintf("%s/32", at.Hostname())))
 	capi := newChain(h)
 	exports = append(exports, capi.export)
+	left := h.leaveBehind()
 	h.enter("east", "gold")
 	h.enter("west", "gold")
 	h.start(append(capi.flags, h.exports(exports...), "--cluster-selections=deploy:other=x")...)
@@ -98,12 +99,53 @@ func TestExports(t *testing.T) {
 		h.testDocument(d)
 	}
 	capi.testGone()
+	h.testLeft(left)
 	h.awaitState(contract.FunctionRunning, `are left alone: "cluster-west"`)
 	h.must(h.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
 	if string(foreign.Data["server"]) != "https://mine" || len(foreign.Labels) > 0 {
 		t.Errorf("what someone else has made was changed: %+v", foreign)
 	}
 	h.testChosen()
+}
+
+// leaveBehind makes what a controller has left that was stopped before the spec changed or a cluster
+// was deleted, and what is like it and no one's, or another registry's. It returns each with
+// whether it is to stay.
+func (h *hub) leaveBehind() map[client.Object]bool {
+	h.t.Helper()
+	out := map[client.Object]bool{}
+	for name, test := range map[string]struct {
+		registry, format string
+		stays            bool
+	}{
+		"of-a-format-of-before":             {"hub", "Kubeconfig", false},
+		"of-a-format-of-another-registry":   {"other", "Kubeconfig", true},
+		"flux-of-a-cluster-that-is-deleted": {"hub", "FluxConfigMap", false},
+		"flux-of-another-registry":          {"other", "FluxConfigMap", true},
+		"flux-of-no-format":                 {"hub", "", true},
+	} {
+		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "flux", Labels: map[string]string{contract.NamespaceLabel(test.registry): "default"}}}
+		if test.format != "" {
+			object.Labels["exports.clusterregistry.io/format"] = test.format
+		}
+		h.must(h.Create(h.t.Context(), object))
+		out[object] = test.stays
+	}
+	return out
+}
+
+// testLeft expects that of what was left behind, only what is not this registry's is still there.
+func (h *hub) testLeft(left map[client.Object]bool) {
+	h.t.Helper()
+	for object, stays := range left {
+		framework.Eventually(h.t, object.GetName()+" to be gone, unless it stays", func(ctx context.Context) error {
+			err := h.Get(ctx, client.ObjectKeyFromObject(object), &corev1.ConfigMap{})
+			if is := err == nil; client.IgnoreNotFound(err) == nil && is != stays {
+				return fmt.Errorf("it is there: %t", is)
+			}
+			return client.IgnoreNotFound(err)
+		})
+	}
 }
 
 // choosing makes the namespace "deploy", where the controller may act on ClusterSelections as well,
