@@ -58,7 +58,9 @@ var readers = []guide{
 	{file: "docs/how-to/integrations/clusterprofiles.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{
 		"clusterprofile.multicluster.x-k8s.io/east condition met", "system:serviceaccount:kube-system:default",
 	}},
-	{file: "docs/how-to/integrations/kueue.md", blocks: 4, needs: framework.NeighborAPIs, shows: []string{"clusterprofile.multicluster.x-k8s.io/east condition met"}},
+	{file: "docs/how-to/integrations/kueue.md", blocks: 5, needs: framework.KueueAPIs, shows: []string{
+		"clusterprofile.multicluster.x-k8s.io/east condition met", "multikueuecluster.kueue.x-k8s.io/east created", "multikueueconfig.kueue.x-k8s.io/workers created",
+	}},
 	{file: "docs/how-to/integrations/argo-cd.md", blocks: 3, needs: framework.NeighborAPIs, shows: []string{"environment=prod", "clusterregistry.operator.clusterregistry.io/fleet condition met"}},
 	{file: "docs/how-to/integrations/multicluster-runtime.md", blocks: 3, shows: []string{"cluster.clusterregistry.k8s.io/east condition met", `{"member":"east"}`}},
 	{file: "docs/how-to/selections.md", blocks: 5, shows: []string{"clusterselection.operator.clusterregistry.io/gold condition met", "east west"}},

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -58,7 +59,7 @@ func newHub(t *testing.T, more ...string) *hub {
 	host := framework.StartHost(t, newest, "front-proxy-client")
 	registry, clients, config := independent(t)
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, clusterv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, operatorv1alpha1.AddToScheme, clusterv1.AddToScheme, kueue.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

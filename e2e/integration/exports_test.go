@@ -74,7 +74,9 @@ func TestExports(t *testing.T) {
 	h := newHub(t, contract.ClusterAPIGroup)
 	at, err := url.Parse(h.at)
 	h.must(err)
-	framework.NeighborAPIs(t, framework.NewKubectl(t, newest, h.host.Kubeconfig("root", "system:masters")))
+	root := h.host.Kubeconfig("root", "system:masters")
+	kubectl := framework.NewKubectl(t, newest, root)
+	framework.KueueAPIs(t, kubectl)
 	var exports []string
 	for _, d := range documents {
 		h.must(h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace, Labels: map[string]string{registryMark: "default"}}}))
@@ -86,15 +88,16 @@ func TestExports(t *testing.T) {
 	h.must(h.Create(t.Context(), foreign))
 
 	exports = append(exports, h.choosing(fmt.Sprintf("%s/32", at.Hostname())))
-	capi := newChain(h)
-	exports = append(exports, capi.export)
+	capi, workers := newChain(h), newKueues(h, kubectl, root)
+	exports = append(exports, capi.export, workers.export)
 	left := h.leaveBehind()
 	h.enter("east", "gold")
 	h.enter("west", "gold")
-	h.start(append(capi.flags, h.exports(exports...), "--cluster-selections=deploy:other=x")...)
+	h.start(append(capi.flags, h.exports(exports...), "--cluster-selections=deploy:other=x", "--cluster-selections=kueue-system:kueue=worker")...)
 	// What takes its time goes on beside the rest.
 	capi.testComes()
 	capi.leave()
+	workers.testNamed()
 	for _, d := range documents {
 		h.testDocument(d)
 	}
@@ -106,6 +109,7 @@ func TestExports(t *testing.T) {
 		t.Errorf("what someone else has made was changed: %+v", foreign)
 	}
 	h.testChosen()
+	workers.testWorkerLeft()
 }
 
 // leaveBehind makes what a controller has left that was stopped before the spec changed or a cluster
@@ -148,6 +152,12 @@ func (h *hub) testLeft(left map[client.Object]bool) {
 	}
 }
 
+// toSelect is what the controller may do where it acts on ClusterSelections.
+var toSelect = []rbacv1.PolicyRule{
+	{APIGroups: []string{operatorv1alpha1.GroupName}, Resources: []string{"clusterselections"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{operatorv1alpha1.GroupName}, Resources: []string{"clusterselections/status"}, Verbs: []string{"update"}},
+}
+
 // choosing makes the namespace "deploy", where the controller may act on ClusterSelections as well,
 // and returns an export to it of what one of them chooses.
 func (h *hub) choosing(hosts string) string {
@@ -155,9 +165,7 @@ func (h *hub) choosing(hosts string) string {
 	_, err := envtest.InstallCRDs(h.host.Config, envtest.CRDInstallOptions{MaxTime: framework.Patience, Paths: []string{filepath.Join(framework.Root(h.t), "manifests", "operator", "crd", "operator.clusterregistry.io_clusterselections.yaml")}})
 	h.must(err)
 	h.must(h.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "deploy", Labels: map[string]string{registryMark: "default"}}}))
-	h.bind("deploy", "secrets", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
-		rbacv1.PolicyRule{APIGroups: []string{operatorv1alpha1.GroupName}, Resources: []string{"clusterselections"}, Verbs: []string{"get", "list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{operatorv1alpha1.GroupName}, Resources: []string{"clusterselections/status"}, Verbs: []string{"update"}})
+	h.bind("deploy", "secrets", append(toSelect, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}})...)
 	return fmt.Sprintf(`{namespace: deploy, format: ArgoCDSecret, selection: first, signIn: [{provider: secretreader, hosts: [%s], %s}]}`, hosts, runs)
 }
 

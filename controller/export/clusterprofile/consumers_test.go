@@ -57,11 +57,11 @@ func multiKueue(config *access.Config, profile *v1alpha1.ClusterProfile) (*rest.
 	if err != nil || out.BearerTokenFile != "" || out.Username != "" || out.Password != "" || out.AuthProvider != nil {
 		return nil, false
 	}
-	return out, kueueHost(out.Host)
+	return out, kueueHost(strings.ToLower(out.Host))
 }
 
-// kueueHost is isValidHostname of Kueue at ff69552e: without a port an IPv6 address keeps its
-// brackets, and is none then, and a name must not end with a dot.
+// kueueHost is isValidHostname of Kueue v0.19, which gets a server in small letters: without a port
+// an IPv6 address keeps its brackets, and is none then, and a name must not end with a dot.
 func kueueHost(server string) bool {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -97,6 +97,7 @@ func TestConsumers(t *testing.T) {
 		}, false, false},
 		{"an address", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://[fd00::1]:6443" }, true, true},
 		{"an address without a port", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://[fd00::1]" }, true, false},
+		{"a name in capitals", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://EAST.example.com:6443" }, true, true},
 		{"a name that ends with a dot", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://east.example.com." }, true, false},
 	} {
 		config := access.New([]access.Provider{
