@@ -38,6 +38,9 @@ func unpack(t *testing.T, content string) (map[string][]byte, map[string]int64) 
 			t.Fatal(err)
 		}
 		modes[header.Name] = header.Mode
+		if header.Typeflag != tar.TypeReg {
+			t.Errorf("%s is of type %q: krew refuses what is neither a file nor a directory", header.Name, header.Typeflag)
+		}
 	}
 }
 
@@ -86,10 +89,16 @@ func TestKrew(t *testing.T) {
 			}
 			taken[file.From] = true
 		}
-		if !taken[platform.Bin] || !taken["LICENSE"] || len(content) != 2 || modes[platform.Bin] != 0o755 || !bytes.Contains(content["LICENSE"], []byte("Apache License")) {
+		const completion = "kubectl_complete-registry"
+		wantsCompletion := of.OS != "windows"
+		if string(content[completion]) == "#!/bin/sh\nexec kubectl-registry __complete \"$@\"\n" != wantsCompletion || wantsCompletion && modes[completion] != 0o755 {
+			t.Errorf("%s: %s is %q, of mode %o", of, completion, content[completion], modes[completion])
+		}
+		delete(content, completion)
+		if !taken[platform.Bin] || !taken["LICENSE"] || taken[completion] || len(content) != 2 || modes[platform.Bin] != 0o755 || !bytes.Contains(content["LICENSE"], []byte("Apache License")) {
 			t.Errorf("%s: krew gets %v of %v, and runs %s", of, taken, modes, platform.Bin)
 		}
-		if wants := of.OS == "windows"; strings.HasSuffix(platform.Bin, ".exe") != wants {
+		if strings.HasSuffix(platform.Bin, ".exe") == wantsCompletion {
 			t.Errorf("%s: the program is %s", of, platform.Bin)
 		}
 		info, err := buildinfo.Read(bytes.NewReader(content[platform.Bin]))

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
 	"github.com/clusterregistry/operator/hack/product"
 )
@@ -32,6 +29,13 @@ func (p plugin) platforms() []product.Platform {
 // archive returns the name of the archive for a platform.
 func (p plugin) archive(platform product.Platform) string {
 	return fmt.Sprintf("%s-%s-%s.tar.gz", p.program.Name, p.tag, platform)
+}
+
+// completion returns the file by which kubectl completes the plugin's commands. It is no link to
+// the program, because krew refuses an archive with a link.
+func (p plugin) completion() packed {
+	name := strings.Replace(p.program.Name, "kubectl-", "kubectl_complete-", 1)
+	return packed{name: name, content: fmt.Sprintf("#!/bin/sh\nexec %s __complete \"$@\"\n", p.program.Name), mode: 0o755}
 }
 
 // compilePlugin compiles the plugin of a checkout for all platforms, into folders
@@ -72,49 +76,21 @@ func writePlugin(_ context.Context, r *release, dir string) error {
 	r.archives = map[product.Platform]string{}
 	for _, platform := range r.plugin.platforms() {
 		name, file := filepath.Join(out, r.plugin.archive(platform)), platform.File(r.plugin.program)
-		err := writeArchive(name, r.plugin.created, []packed{
-			{license, filepath.Join(r.source, license), 0o644},
-			{file, filepath.Join(r.plugin.places[platform], file), 0o755},
-		})
+		files := []packed{
+			{name: license, path: filepath.Join(r.source, license), mode: 0o644},
+			{name: file, path: filepath.Join(r.plugin.places[platform], file), mode: 0o755},
+		}
+		if platform.OS != "windows" { // which does not run it
+			files = append(files, r.plugin.completion())
+		}
+		if err := writeArchive(name, r.plugin.created, files); err != nil {
+			return err
+		}
+		sum, err := sum(name)
 		if err != nil {
 			return err
 		}
-		if r.archives[platform], err = sum(name); err != nil {
-			return err
-		}
+		r.archives[platform] = sum
 	}
 	return nil
-}
-
-// packed is a file in an archive.
-type packed struct {
-	name, path string
-	mode       int64
-}
-
-// writeArchive writes files, all of one date, as a compressed tar archive.
-func writeArchive(name string, date time.Time, files []packed) (err error) {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	compressed, err := gzip.NewWriterLevel(file, gzip.BestCompression)
-	if err != nil {
-		return err
-	}
-	archive := tar.NewWriter(compressed)
-	for _, f := range files {
-		content, err := os.ReadFile(f.path)
-		if err != nil {
-			return err
-		}
-		if err := archive.WriteHeader(&tar.Header{Name: f.name, Mode: f.mode, Size: int64(len(content)), ModTime: date, Format: tar.FormatUSTAR}); err != nil {
-			return err
-		}
-		if _, err := archive.Write(content); err != nil {
-			return err
-		}
-	}
-	return errors.Join(archive.Close(), compressed.Close())
 }

@@ -50,6 +50,7 @@ var artefacts = []artefact{
 	{"the bundle", writeBundle},
 	{"the catalog", writeCatalog},
 	{"the plugin for kubectl", writePlugin},
+	{"the packages of the plugin", writePackages},
 	{"the manifest for krew", writeKrew},
 	{"the lists of materials", writeMaterials},
 	{"the sums", writeSums},
