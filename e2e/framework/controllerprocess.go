@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -44,7 +46,11 @@ func StartControllerIn(t *testing.T, network *Network, flags ...string) *Control
 func startController(t *testing.T, cmd *exec.Cmd) *Controller {
 	t.Helper()
 	c := &Controller{t: t, cmd: cmd, log: &lockedBuffer{}, done: make(chan error, 1)}
-	cmd.Args = append(cmd.Args, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	for _, flag := range []string{"--metrics-bind-address=", "--health-probe-bind-address="} {
+		if !slices.ContainsFunc(cmd.Args, func(arg string) bool { return strings.HasPrefix(arg, flag) }) {
+			cmd.Args = append(cmd.Args, flag+"0")
+		}
+	}
 	cmd.Stdout, cmd.Stderr = c.log, c.log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start the controller: %v; \"make build\" builds it", err)

@@ -84,7 +84,7 @@ func queries(t *testing.T) map[string]string {
 }
 
 // TestQueries parses every query and looks each of its metrics, and their labels,
-// up in docs/reference/metrics.md. An e2e story finds all of these in a real run.
+// up in docs/reference/metrics.md. TestServed asks them of what programs have served.
 func TestQueries(t *testing.T) {
 	known := documented(t)
 	for where, query := range queries(t) {
