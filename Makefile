@@ -281,7 +281,7 @@ bench-backup: load ## Measure backup, verification, restore and recovery of 1,00
 bench-api: build cluster-command
 	@bin/cluster binaries etcd v3.6.14 etcd
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver
-	$(LONG) -v -skip '^Test(Sizing|Fairness)' ./e2e/bench
+	$(LONG) -v -skip '^Test(Sizing|Fairness|Import)' ./e2e/bench
 
 .PHONY: bench-sizing
 bench-sizing: build cluster-command ## Measure what memory a server needs for 100,000 clusters, see docs/reference/sizing.md; 15 minutes
@@ -292,6 +292,11 @@ bench-sizing: build cluster-command ## Measure what memory a server needs for 10
 bench-fairness: build cluster-command ## Measure a user's reads while another has 400 lists under way
 	@bin/cluster binaries etcd v3.6.14 etcd
 	$(LONG) -v -run '^TestFairness$$' ./e2e/bench
+
+.PHONY: bench-import
+bench-import: build cluster-command ## Measure how long the plugin takes to import 10,000 clusters
+	@bin/cluster binaries etcd v3.6.14 etcd
+	$(LONG) -v -run '^TestImport$$' ./e2e/bench
 
 .PHONY: bench-cluster
 bench-cluster: cluster-command
