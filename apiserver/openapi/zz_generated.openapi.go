@@ -524,33 +524,34 @@ func schema_operator_apis_clusterregistry_v1beta1_Access(ref common.ReferenceCal
 					},
 					"audience": {
 						SchemaProps: spec.SchemaProps{
-							Description: "audience is who signs in this way: User or Controller.",
+							Description: "audience is who signs in this way.\n\nPossible enum values:\n - `\"Controller\"` are programs.\n - `\"User\"` are people.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Controller", "User"},
 						},
 					},
 					"exec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "exec is a program that prints credentials, as in a kubeconfig.",
+							Description: "exec is a program that prints credentials, as in a kubeconfig. Exactly one of exec, oidc, objectRef and provider is set.",
 							Ref:         ref(v1beta1.ExecAccess{}.OpenAPIModelName()),
 						},
 					},
 					"oidc": {
 						SchemaProps: spec.SchemaProps{
-							Description: "oidc is an issuer of tokens that the cluster trusts.",
+							Description: "oidc is an issuer of tokens that the cluster trusts. Exactly one of exec, oidc, objectRef and provider is set.",
 							Ref:         ref(v1beta1.OIDCAccess{}.OpenAPIModelName()),
 						},
 					},
 					"objectRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "objectRef is an object that holds credentials, for those who may read it.",
+							Description: "objectRef is an object that holds credentials, for those who may read it. Exactly one of exec, oidc, objectRef and provider is set.",
 							Ref:         ref(v1beta1.ObjectReference{}.OpenAPIModelName()),
 						},
 					},
 					"provider": {
 						SchemaProps: spec.SchemaProps{
-							Description: "provider is a plugin for credentials, modelled after the auth-provider of a kubeconfig. In v1alpha1 it is one of authInfo.providers.",
+							Description: "provider is a plugin for credentials, modelled after the auth-provider of a kubeconfig. In v1alpha1 it is one of authInfo.providers. Exactly one of exec, oidc, objectRef and provider is set.",
 							Ref:         ref(v1beta1.ProviderAccess{}.OpenAPIModelName()),
 						},
 					},
@@ -771,14 +772,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSetSpec(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"displayName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "displayName is what people call the set. At most 256 bytes.",
+							Description: "displayName is what people call the set. At most 256 bytes. Empty means none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "description says what the set is for, and whom to ask. At most 4096 bytes.",
+							Description: "description says what the set is for, and whom to ask. At most 4096 bytes. Empty means nothing.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -880,14 +881,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"displayName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "displayName is what people call the cluster. At most 256 bytes.",
+							Description: "displayName is what people call the cluster. At most 256 bytes. Empty means none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "id says which cluster this is, wherever it is moved and whatever its endpoints become: a DNS subdomain of at most 127 characters, such as the UID of its namespace kube-system. No two clusters of a registry have the same. It may be set once, and then never changes.",
+							Description: "id says which cluster this is, wherever it is moved and whatever its endpoints become: a DNS subdomain of at most 127 characters, such as the UID of its namespace kube-system. No two clusters of a registry have the same. It may be set once, and then never changes. Empty means that it is not known yet.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -904,7 +905,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "endpoints are the ways to reach the cluster's API server. At most 16.",
+							Description: "endpoints are the ways to reach the cluster's API server. At most 16, with 128 KiB of distinct CA bundles in all. None means that they are not known yet.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -927,7 +928,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "access are the ways to get credentials for the cluster. At most 16, with 128 KiB of text in all. It is public: what looks like a private key, token or password is refused.",
+							Description: "access are the ways to get credentials for the cluster. At most 16, with 128 KiB of text in all. It is public: what looks like a private key, token or password is refused. None means that people and programs bring their own.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -949,7 +950,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints keep workloads that don't tolerate them away from the cluster. At most 32, and no key twice with one effect. A strategic merge patch, such as that of \"kubectl apply\", replaces all of them, because it knows entries by one field only; server-side apply merges them.",
+							Description: "taints keep workloads that don't tolerate them away from the cluster. At most 32, and no key twice with one effect. A strategic merge patch, such as that of \"kubectl apply\", replaces all of them, because it knows entries by one field only; server-side apply merges them. None means any workload.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -962,25 +963,25 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 					},
 					"heartbeat": {
 						SchemaProps: spec.SchemaProps{
-							Description: "heartbeat says how often a sign of life is expected of the cluster. None is when it is absent.",
+							Description: "heartbeat says how often a sign of life is expected of the cluster. Absent means that none is.",
 							Ref:         ref(v1beta1.Heartbeat{}.OpenAPIModelName()),
 						},
 					},
 					"manager": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manager is what manages the cluster's entry. Who changes or removes it once it is set needs update on clusters/identity.",
+							Description: "manager is what manages the cluster's entry. Who changes or removes it once it is set needs \"update\" on \"clusters/identity\". Absent means none.",
 							Ref:         ref(v1beta1.Manager{}.OpenAPIModelName()),
 						},
 					},
 					"sourceRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sourceRef is the object that the cluster's entry was made from. Who changes it once it is set, as when the object was made again, needs \"update\" on \"clusters/identity\". It can't be removed.",
+							Description: "sourceRef is the object that the cluster's entry was made from. Who changes it once it is set, as when the object was made again, needs \"update\" on \"clusters/identity\". It can't be removed. Absent means none.",
 							Ref:         ref(v1beta1.SourceReference{}.OpenAPIModelName()),
 						},
 					},
 					"clusterSet": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterSet is the name of the ClusterSet that the cluster is in. It must exist. Empty means none. Who changes it needs \"create\" on \"clustersets/join\" of the set that the cluster leaves and of the one that it is put in. The server shows it in the label clusterregistry.k8s.io/clusterset, in every version.",
+							Description: "clusterSet is the name of the ClusterSet that the cluster is in, of at most 63 characters. It must exist. Empty means none. Who changes it needs \"create\" on \"clustersets/join\" of the set that the cluster leaves and of the one that it is put in. The server shows it in the label clusterregistry.k8s.io/clusterset, in every version.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1154,7 +1155,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Endpoint(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the endpoint from the others: a DNS label.",
+							Description: "name tells the endpoint from the others: a DNS label of at most 63 characters.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1195,7 +1196,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Endpoint(ref common.ReferenceC
 					},
 					"tlsServerName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "tlsServerName is the name that the server's certificate must be for. Empty means the host of the URL.",
+							Description: "tlsServerName is the name that the server's certificate must be for: an IP address, or a DNS name of at most 253 characters. Empty means the host of the URL.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1223,7 +1224,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the version of the ExecCredential that the program speaks, such as client.authentication.k8s.io/v1.",
+							Description: "apiVersion is the version of the ExecCredential that the program speaks, such as client.authentication.k8s.io/v1. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1231,7 +1232,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 					},
 					"command": {
 						SchemaProps: spec.SchemaProps{
-							Description: "command is the program. At most 4096 bytes.",
+							Description: "command is the program, such as kubelogin. At most 4096 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1244,7 +1245,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "args are the program's arguments. At most 64, of at most 88 KiB.",
+							Description: "args are the program's arguments. At most 64, of at most 88 KiB. None means that the program has none.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1268,7 +1269,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "env are environment variables that the program gets besides the client's own. At most 64, with values of at most 88 KiB.",
+							Description: "env are environment variables that the program gets besides the client's own. At most 64, with values of at most 88 KiB. None means no others.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1281,23 +1282,24 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 					},
 					"installHint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "installHint tells people who lack the program how to get it. At most 4096 bytes.",
+							Description: "installHint tells people who lack the program how to get it. At most 4096 bytes. Empty means none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"provideClusterInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "provideClusterInfo says whether the cluster is passed to the program.",
+							Description: "provideClusterInfo says whether the cluster is passed to the program. Default: false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"interactiveMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "interactiveMode says whether the program gets the standard input, to ask the user: Never; IfAvailable, where it is a terminal that nothing else reads; or Always, and the program is not run without one. Empty means IfAvailable: the server stores what was written.",
+							Description: "interactiveMode says whether the program gets the standard input, to ask the user: Never; IfAvailable, where it is a terminal that nothing else reads; or Always, and the program is not run without one. Empty means IfAvailable: the server stores what was written.\n\nPossible enum values:\n - `\"Always\"` doesn't run it where there is no one.\n - `\"IfAvailable\"` lets it ask where there is someone to ask.\n - `\"Never\"` never lets the program ask the user.",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"Always", "IfAvailable", "Never"},
 						},
 					},
 				},
@@ -1318,7 +1320,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecEnvVar(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the variable's name.",
+							Description: "name is the variable's name. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1326,7 +1328,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecEnvVar(ref common.Referenc
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the variable's value.",
+							Description: "value is the variable's value. At most 88 KiB. What looks like a credential is refused. Empty means an empty variable.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1355,7 +1357,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Heartbeat(ref common.Reference
 					},
 					"toleratedMisses": {
 						SchemaProps: spec.SchemaProps{
-							Description: "toleratedMisses is how many signs of life in a row may be missing before the cluster counts as unreachable, from 0 to 100.",
+							Description: "toleratedMisses is how many signs of life in a row may be missing before the cluster counts as unreachable, from 0 to 100. Default: 0.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -1433,7 +1435,7 @@ func schema_operator_apis_clusterregistry_v1beta1_OIDCAccess(ref common.Referenc
 					},
 					"clientID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientID is whom the token must be for.",
+							Description: "clientID is whom the token must be for. At most 4096 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1446,7 +1448,7 @@ func schema_operator_apis_clusterregistry_v1beta1_OIDCAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "scopes are what a client asks the issuer for besides openid. At most 64, of at most 253 bytes.",
+							Description: "scopes are what a client asks the issuer for besides openid. At most 64, of at most 253 bytes. None means openid alone.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1474,14 +1476,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ObjectReference(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the object.",
+							Description: "apiVersion is the group and version of the object, such as v1. At most 253 bytes. Empty means that the kind says enough.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the object, such as Secret.",
+							Description: "kind is the kind of the object, such as Secret. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1489,14 +1491,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ObjectReference(ref common.Ref
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is where the object is. Empty means that its kind has none.",
+							Description: "namespace is where the object is. At most 253 bytes. Empty means that its kind has none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object.",
+							Description: "name is the name of the object. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1555,14 +1557,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ProviderAccess(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type tells kinds of plugins apart, so that clients find those that they know. At most 253 bytes.",
+							Description: "type tells kinds of plugins apart, so that clients find those that they know. At most 253 bytes. Empty means that name tells them apart.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"config": {
 						SchemaProps: spec.SchemaProps{
-							Description: "config is what the plugin needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 88 KiB.",
+							Description: "config is what the plugin needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 bytes and values of 88 KiB. None means that the plugin gets the name of the cluster.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1643,14 +1645,14 @@ func schema_operator_apis_clusterregistry_v1beta1_SourceReference(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"apiVersion": {
 						SchemaProps: spec.SchemaProps{
-							Description: "apiVersion is the group and version of the object.",
+							Description: "apiVersion is the group and version of the object, such as cluster.x-k8s.io/v1beta2. At most 253 bytes. It tells kinds of one name apart by the group; an object is the same in any version. Empty means that the kind says enough.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is the kind of the object.",
+							Description: "kind is the kind of the object. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1658,14 +1660,14 @@ func schema_operator_apis_clusterregistry_v1beta1_SourceReference(ref common.Ref
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is where the object is. Empty means that its kind has none.",
+							Description: "namespace is where the object is. At most 253 bytes. Empty means that its kind has none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the object.",
+							Description: "name is the name of the object. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1673,7 +1675,7 @@ func schema_operator_apis_clusterregistry_v1beta1_SourceReference(ref common.Ref
 					},
 					"uid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "uid tells the object from others that had its name.",
+							Description: "uid tells the object from others that had its name. At most 253 bytes. Empty means that it is not known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1694,7 +1696,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Taint(ref common.ReferenceCall
 				Properties: map[string]spec.Schema{
 					"key": {
 						SchemaProps: spec.SchemaProps{
-							Description: "key is the taint's name, in the form of a label's key.",
+							Description: "key is the taint's name, in the form of a label's key, such as example.com/maintenance.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1702,17 +1704,18 @@ func schema_operator_apis_clusterregistry_v1beta1_Taint(ref common.ReferenceCall
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value goes with the key, in the form of a label's value.",
+							Description: "value goes with the key, in the form of a label's value. Empty means none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"effect": {
 						SchemaProps: spec.SchemaProps{
-							Description: "effect is what becomes of workloads that don't tolerate the taint: NoSchedule, PreferNoSchedule or NoExecute.",
+							Description: "effect is what becomes of workloads that don't tolerate the taint.\n\nPossible enum values:\n - `\"NoExecute\"` lets no new workload in and sends away those that are there.\n - `\"NoSchedule\"` lets no new workload in.\n - `\"PreferNoSchedule\"` lets a new workload in when there is no other place.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
+							Enum:        []interface{}{"NoExecute", "NoSchedule", "PreferNoSchedule"},
 						},
 					},
 				},

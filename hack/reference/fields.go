@@ -122,7 +122,9 @@ func (w *walk) object(path string, schema *apiextensionsv1.JSONSchemaProps) {
 }
 
 func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps, required bool) {
-	f := &field{path: path, kind: kind(name, schema), required: required, description: schema.Description, allowed: bounds(schema)}
+	// What follows the text of a field repeats its values.
+	text, _, _ := strings.Cut(schema.Description, "\n\nPossible enum values:\n")
+	f := &field{path: path, kind: kind(name, schema), required: required, description: text, allowed: bounds(schema)}
 	// That of the status says only that nothing has reported yet.
 	if schema.Default != nil && string(schema.Default.Raw) != "{}" && path != "status" {
 		f.fallback = strings.Trim(string(schema.Default.Raw), `"`)

@@ -51,6 +51,7 @@ func TestClusterRows(t *testing.T) {
 		"\n- `spec.endpoints` (list of object): The ways",
 		"\n- `spec.endpoints[].name` (string, **required**): name tells",
 		"\n- `spec.endpoints[].caBundle` (base64): ",
+		"\n- `spec.taints[].effect` (string, **required**: `NoExecute`, `NoSchedule`, `PreferNoSchedule`): What becomes of workloads that don't tolerate the taint.\n",
 		"\n- `spec.access[].oidc.issuerURL` (string, **required**): ",
 		"\n- `status.conditions` (list of Condition): ",
 		"\n- `status.capacity` (map to quantity): ",

@@ -4,7 +4,7 @@ import "cmp"
 
 // Endpoint is a way to reach a cluster's API server.
 type Endpoint struct {
-	// name tells the endpoint from the others: a DNS label.
+	// name tells the endpoint from the others: a DNS label of at most 63 characters.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// url is the address of the API server: an https URL without user, query and
@@ -26,8 +26,8 @@ type Endpoint struct {
 	// +optional
 	CABundle []byte `json:"caBundle,omitempty" protobuf:"bytes,4,opt,name=caBundle"`
 
-	// tlsServerName is the name that the server's certificate must be for. Empty
-	// means the host of the URL.
+	// tlsServerName is the name that the server's certificate must be for: an IP
+	// address, or a DNS name of at most 253 characters. Empty means the host of the URL.
 	// +optional
 	TLSServerName string `json:"tlsServerName,omitempty" protobuf:"bytes,5,opt,name=tlsServerName"`
 
@@ -43,28 +43,33 @@ type Access struct {
 	// name tells this way from the others. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// audience is who signs in this way: User or Controller.
+	// audience is who signs in this way.
 	Audience AccessAudience `json:"audience" protobuf:"bytes,2,opt,name=audience,casttype=AccessAudience"`
 
-	// exec is a program that prints credentials, as in a kubeconfig.
+	// exec is a program that prints credentials, as in a kubeconfig. Exactly one of
+	// exec, oidc, objectRef and provider is set.
 	// +optional
 	Exec *ExecAccess `json:"exec,omitempty" protobuf:"bytes,3,opt,name=exec"`
 
-	// oidc is an issuer of tokens that the cluster trusts.
+	// oidc is an issuer of tokens that the cluster trusts. Exactly one of exec, oidc,
+	// objectRef and provider is set.
 	// +optional
 	OIDC *OIDCAccess `json:"oidc,omitempty" protobuf:"bytes,4,opt,name=oidc"`
 
 	// objectRef is an object that holds credentials, for those who may read it.
+	// Exactly one of exec, oidc, objectRef and provider is set.
 	// +optional
 	ObjectRef *ObjectReference `json:"objectRef,omitempty" protobuf:"bytes,5,opt,name=objectRef"`
 
 	// provider is a plugin for credentials, modelled after the auth-provider of a
-	// kubeconfig. In v1alpha1 it is one of authInfo.providers.
+	// kubeconfig. In v1alpha1 it is one of authInfo.providers. Exactly one of exec,
+	// oidc, objectRef and provider is set.
 	// +optional
 	Provider *ProviderAccess `json:"provider,omitempty" protobuf:"bytes,6,opt,name=provider"`
 }
 
 // AccessAudience is who signs in to a cluster.
+// +enum
 type AccessAudience string
 
 const (
@@ -77,19 +82,20 @@ const (
 // ExecAccess is a program that prints credentials, as in a kubeconfig.
 type ExecAccess struct {
 	// apiVersion is the version of the ExecCredential that the program speaks, such
-	// as client.authentication.k8s.io/v1.
+	// as client.authentication.k8s.io/v1. At most 253 bytes.
 	APIVersion string `json:"apiVersion" protobuf:"bytes,1,opt,name=apiVersion"`
 
-	// command is the program. At most 4096 bytes.
+	// command is the program, such as kubelogin. At most 4096 bytes.
 	Command string `json:"command" protobuf:"bytes,2,opt,name=command"`
 
-	// args are the program's arguments. At most 64, of at most 88 KiB.
+	// args are the program's arguments. At most 64, of at most 88 KiB. None means that
+	// the program has none.
 	// +optional
 	// +listType=atomic
 	Args []string `json:"args,omitempty" protobuf:"bytes,3,rep,name=args"`
 
 	// env are environment variables that the program gets besides the client's own.
-	// At most 64, with values of at most 88 KiB.
+	// At most 64, with values of at most 88 KiB. None means no others.
 	// +optional
 	// +patchMergeKey=name
 	// +patchStrategy=merge
@@ -98,11 +104,12 @@ type ExecAccess struct {
 	Env []ExecEnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,4,rep,name=env"`
 
 	// installHint tells people who lack the program how to get it. At most 4096
-	// bytes.
+	// bytes. Empty means none.
 	// +optional
 	InstallHint string `json:"installHint,omitempty" protobuf:"bytes,5,opt,name=installHint"`
 
-	// provideClusterInfo says whether the cluster is passed to the program.
+	// provideClusterInfo says whether the cluster is passed to the program. Default:
+	// false.
 	// +optional
 	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty" protobuf:"varint,6,opt,name=provideClusterInfo"`
 
@@ -115,6 +122,7 @@ type ExecAccess struct {
 }
 
 // InteractiveMode is whether a program gets the standard input, as in a kubeconfig.
+// +enum
 type InteractiveMode string
 
 const (
@@ -135,10 +143,11 @@ func (e *ExecAccess) Interactive() InteractiveMode {
 
 // ExecEnvVar is an environment variable.
 type ExecEnvVar struct {
-	// name is the variable's name.
+	// name is the variable's name. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// value is the variable's value.
+	// value is the variable's value. At most 88 KiB. What looks like a credential is
+	// refused. Empty means an empty variable.
 	// +optional
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 }
@@ -149,11 +158,11 @@ type OIDCAccess struct {
 	// most 2048 bytes.
 	IssuerURL string `json:"issuerURL" protobuf:"bytes,1,opt,name=issuerURL"`
 
-	// clientID is whom the token must be for.
+	// clientID is whom the token must be for. At most 4096 bytes.
 	ClientID string `json:"clientID" protobuf:"bytes,2,opt,name=clientID"`
 
 	// scopes are what a client asks the issuer for besides openid. At most 64, of
-	// at most 253 bytes.
+	// at most 253 bytes. None means openid alone.
 	// +optional
 	// +listType=atomic
 	Scopes []string `json:"scopes,omitempty" protobuf:"bytes,3,rep,name=scopes"`
@@ -161,31 +170,34 @@ type OIDCAccess struct {
 
 // ObjectReference is an object that holds credentials.
 type ObjectReference struct {
-	// apiVersion is the group and version of the object.
+	// apiVersion is the group and version of the object, such as v1. At most 253
+	// bytes. Empty means that the kind says enough.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
 
-	// kind is the kind of the object, such as Secret.
+	// kind is the kind of the object, such as Secret. At most 253 bytes.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind"`
 
-	// namespace is where the object is. Empty means that its kind has none.
+	// namespace is where the object is. At most 253 bytes. Empty means that its kind
+	// has none.
 	// +optional
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
 
-	// name is the name of the object.
+	// name is the name of the object. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,4,opt,name=name"`
 }
 
 // ProviderAccess is a plugin for credentials.
 type ProviderAccess struct {
 	// type tells kinds of plugins apart, so that clients find those that they know.
-	// At most 253 bytes.
+	// At most 253 bytes. Empty means that name tells them apart.
 	// +optional
 	Type string `json:"type,omitempty" protobuf:"bytes,1,opt,name=type"`
 
 	// config is what the plugin needs to get credentials. Values that look like
 	// credentials are refused: store where they can be had. At most 64 entries, with
-	// keys of 253 and values of 88 KiB.
+	// keys of 253 bytes and values of 88 KiB. None means that the plugin gets the
+	// name of the cluster.
 	// +optional
 	Config map[string]string `json:"config,omitempty" protobuf:"bytes,2,rep,name=config"`
 }

@@ -50,11 +50,12 @@ type ClusterSetList struct {
 
 // ClusterSetSpec is what people say of a set.
 type ClusterSetSpec struct {
-	// displayName is what people call the set. At most 256 bytes.
+	// displayName is what people call the set. At most 256 bytes. Empty means none.
 	// +optional
 	DisplayName string `json:"displayName,omitempty" protobuf:"bytes,1,opt,name=displayName"`
 
 	// description says what the set is for, and whom to ask. At most 4096 bytes.
+	// Empty means nothing.
 	// +optional
 	Description string `json:"description,omitempty" protobuf:"bytes,2,opt,name=description"`
 }

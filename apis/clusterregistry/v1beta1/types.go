@@ -40,18 +40,19 @@ type ClusterList struct {
 
 // ClusterSpec is what is known of a cluster.
 type ClusterSpec struct {
-	// displayName is what people call the cluster. At most 256 bytes.
+	// displayName is what people call the cluster. At most 256 bytes. Empty means none.
 	// +optional
 	DisplayName string `json:"displayName,omitempty" protobuf:"bytes,1,opt,name=displayName"`
 
 	// id says which cluster this is, wherever it is moved and whatever its
 	// endpoints become: a DNS subdomain of at most 127 characters, such as the UID
 	// of its namespace kube-system. No two clusters of a registry have the same.
-	// It may be set once, and then never changes.
+	// It may be set once, and then never changes. Empty means that it is not known yet.
 	// +optional
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
 
-	// endpoints are the ways to reach the cluster's API server. At most 16.
+	// endpoints are the ways to reach the cluster's API server. At most 16, with
+	// 128 KiB of distinct CA bundles in all. None means that they are not known yet.
 	// +optional
 	// +patchMergeKey=name
 	// +patchStrategy=merge
@@ -61,7 +62,7 @@ type ClusterSpec struct {
 
 	// access are the ways to get credentials for the cluster. At most 16, with
 	// 128 KiB of text in all. It is public: what looks like a private key, token or
-	// password is refused.
+	// password is refused. None means that people and programs bring their own.
 	// +optional
 	// +patchMergeKey=name
 	// +patchStrategy=merge
@@ -72,31 +73,31 @@ type ClusterSpec struct {
 	// taints keep workloads that don't tolerate them away from the cluster. At
 	// most 32, and no key twice with one effect. A strategic merge patch, such as
 	// that of "kubectl apply", replaces all of them, because it knows entries by one
-	// field only; server-side apply merges them.
+	// field only; server-side apply merges them. None means any workload.
 	// +optional
 	// +listType=map
 	// +listMapKey=key
 	// +listMapKey=effect
 	Taints []Taint `json:"taints,omitempty" protobuf:"bytes,5,rep,name=taints"`
 
-	// heartbeat says how often a sign of life is expected of the cluster. None is
-	// when it is absent.
+	// heartbeat says how often a sign of life is expected of the cluster. Absent
+	// means that none is.
 	// +optional
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty" protobuf:"bytes,6,opt,name=heartbeat"`
 
 	// manager is what manages the cluster's entry. Who changes or removes it once it is
-	// set needs update on clusters/identity.
+	// set needs "update" on "clusters/identity". Absent means none.
 	// +optional
 	Manager *Manager `json:"manager,omitempty" protobuf:"bytes,7,opt,name=manager"`
 
 	// sourceRef is the object that the cluster's entry was made from. Who changes it
 	// once it is set, as when the object was made again, needs "update" on
-	// "clusters/identity". It can't be removed.
+	// "clusters/identity". It can't be removed. Absent means none.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty" protobuf:"bytes,8,opt,name=sourceRef"`
 
-	// clusterSet is the name of the ClusterSet that the cluster is in. It must exist.
-	// Empty means none. Who changes it needs "create" on "clustersets/join" of the set
+	// clusterSet is the name of the ClusterSet that the cluster is in, of at most 63
+	// characters. It must exist. Empty means none. Who changes it needs "create" on "clustersets/join" of the set
 	// that the cluster leaves and of the one that it is put in. The server shows it in
 	// the label clusterregistry.k8s.io/clusterset, in every version.
 	// +optional
@@ -105,19 +106,20 @@ type ClusterSpec struct {
 
 // Taint keeps workloads that don't tolerate it away from a cluster.
 type Taint struct {
-	// key is the taint's name, in the form of a label's key.
+	// key is the taint's name, in the form of a label's key, such as
+	// example.com/maintenance.
 	Key string `json:"key" protobuf:"bytes,1,opt,name=key"`
 
-	// value goes with the key, in the form of a label's value.
+	// value goes with the key, in the form of a label's value. Empty means none.
 	// +optional
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 
-	// effect is what becomes of workloads that don't tolerate the taint:
-	// NoSchedule, PreferNoSchedule or NoExecute.
+	// effect is what becomes of workloads that don't tolerate the taint.
 	Effect TaintEffect `json:"effect" protobuf:"bytes,3,opt,name=effect,casttype=TaintEffect"`
 }
 
 // TaintEffect is what becomes of workloads that don't tolerate a taint.
+// +enum
 type TaintEffect string
 
 const (
@@ -135,7 +137,7 @@ type Heartbeat struct {
 	PeriodSeconds int32 `json:"periodSeconds" protobuf:"varint,1,opt,name=periodSeconds"`
 
 	// toleratedMisses is how many signs of life in a row may be missing before the
-	// cluster counts as unreachable, from 0 to 100.
+	// cluster counts as unreachable, from 0 to 100. Default: 0.
 	// +optional
 	ToleratedMisses int32 `json:"toleratedMisses,omitempty" protobuf:"varint,2,opt,name=toleratedMisses"`
 }
@@ -149,21 +151,26 @@ type Manager struct {
 
 // SourceReference is the object that a cluster's entry was made from.
 type SourceReference struct {
-	// apiVersion is the group and version of the object.
+	// apiVersion is the group and version of the object, such as
+	// cluster.x-k8s.io/v1beta2. At most 253 bytes. It tells kinds of one name apart by
+	// the group; an object is the same in any version. Empty means that the kind says
+	// enough.
 	// +optional
 	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
 
-	// kind is the kind of the object.
+	// kind is the kind of the object. At most 253 bytes.
 	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind"`
 
-	// namespace is where the object is. Empty means that its kind has none.
+	// namespace is where the object is. At most 253 bytes. Empty means that its kind
+	// has none.
 	// +optional
 	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
 
-	// name is the name of the object.
+	// name is the name of the object. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,4,opt,name=name"`
 
-	// uid tells the object from others that had its name.
+	// uid tells the object from others that had its name. At most 253 bytes. Empty
+	// means that it is not known.
 	// +optional
 	UID string `json:"uid,omitempty" protobuf:"bytes,5,opt,name=uid"`
 }

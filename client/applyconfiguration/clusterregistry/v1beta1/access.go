@@ -14,16 +14,20 @@ import (
 type AccessApplyConfiguration struct {
 	// name tells this way from the others. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
-	// audience is who signs in this way: User or Controller.
+	// audience is who signs in this way.
 	Audience *clusterregistryv1beta1.AccessAudience `json:"audience,omitempty"`
-	// exec is a program that prints credentials, as in a kubeconfig.
+	// exec is a program that prints credentials, as in a kubeconfig. Exactly one of
+	// exec, oidc, objectRef and provider is set.
 	Exec *ExecAccessApplyConfiguration `json:"exec,omitempty"`
-	// oidc is an issuer of tokens that the cluster trusts.
+	// oidc is an issuer of tokens that the cluster trusts. Exactly one of exec, oidc,
+	// objectRef and provider is set.
 	OIDC *OIDCAccessApplyConfiguration `json:"oidc,omitempty"`
 	// objectRef is an object that holds credentials, for those who may read it.
+	// Exactly one of exec, oidc, objectRef and provider is set.
 	ObjectRef *ObjectReferenceApplyConfiguration `json:"objectRef,omitempty"`
 	// provider is a plugin for credentials, modelled after the auth-provider of a
-	// kubeconfig. In v1alpha1 it is one of authInfo.providers.
+	// kubeconfig. In v1alpha1 it is one of authInfo.providers. Exactly one of exec,
+	// oidc, objectRef and provider is set.
 	Provider *ProviderAccessApplyConfiguration `json:"provider,omitempty"`
 }
 

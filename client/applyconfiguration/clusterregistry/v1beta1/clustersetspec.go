@@ -7,9 +7,10 @@ package v1beta1
 //
 // ClusterSetSpec is what people say of a set.
 type ClusterSetSpecApplyConfiguration struct {
-	// displayName is what people call the set. At most 256 bytes.
+	// displayName is what people call the set. At most 256 bytes. Empty means none.
 	DisplayName *string `json:"displayName,omitempty"`
 	// description says what the set is for, and whom to ask. At most 4096 bytes.
+	// Empty means nothing.
 	Description *string `json:"description,omitempty"`
 }
 

@@ -7,36 +7,37 @@ package v1beta1
 //
 // ClusterSpec is what is known of a cluster.
 type ClusterSpecApplyConfiguration struct {
-	// displayName is what people call the cluster. At most 256 bytes.
+	// displayName is what people call the cluster. At most 256 bytes. Empty means none.
 	DisplayName *string `json:"displayName,omitempty"`
 	// id says which cluster this is, wherever it is moved and whatever its
 	// endpoints become: a DNS subdomain of at most 127 characters, such as the UID
 	// of its namespace kube-system. No two clusters of a registry have the same.
-	// It may be set once, and then never changes.
+	// It may be set once, and then never changes. Empty means that it is not known yet.
 	ID *string `json:"id,omitempty"`
-	// endpoints are the ways to reach the cluster's API server. At most 16.
+	// endpoints are the ways to reach the cluster's API server. At most 16, with
+	// 128 KiB of distinct CA bundles in all. None means that they are not known yet.
 	Endpoints []EndpointApplyConfiguration `json:"endpoints,omitempty"`
 	// access are the ways to get credentials for the cluster. At most 16, with
 	// 128 KiB of text in all. It is public: what looks like a private key, token or
-	// password is refused.
+	// password is refused. None means that people and programs bring their own.
 	Access []AccessApplyConfiguration `json:"access,omitempty"`
 	// taints keep workloads that don't tolerate them away from the cluster. At
 	// most 32, and no key twice with one effect. A strategic merge patch, such as
 	// that of "kubectl apply", replaces all of them, because it knows entries by one
-	// field only; server-side apply merges them.
+	// field only; server-side apply merges them. None means any workload.
 	Taints []TaintApplyConfiguration `json:"taints,omitempty"`
-	// heartbeat says how often a sign of life is expected of the cluster. None is
-	// when it is absent.
+	// heartbeat says how often a sign of life is expected of the cluster. Absent
+	// means that none is.
 	Heartbeat *HeartbeatApplyConfiguration `json:"heartbeat,omitempty"`
 	// manager is what manages the cluster's entry. Who changes or removes it once it is
-	// set needs update on clusters/identity.
+	// set needs "update" on "clusters/identity". Absent means none.
 	Manager *ManagerApplyConfiguration `json:"manager,omitempty"`
 	// sourceRef is the object that the cluster's entry was made from. Who changes it
 	// once it is set, as when the object was made again, needs "update" on
-	// "clusters/identity". It can't be removed.
+	// "clusters/identity". It can't be removed. Absent means none.
 	SourceRef *SourceReferenceApplyConfiguration `json:"sourceRef,omitempty"`
-	// clusterSet is the name of the ClusterSet that the cluster is in. It must exist.
-	// Empty means none. Who changes it needs "create" on "clustersets/join" of the set
+	// clusterSet is the name of the ClusterSet that the cluster is in, of at most 63
+	// characters. It must exist. Empty means none. Who changes it needs "create" on "clustersets/join" of the set
 	// that the cluster leaves and of the one that it is put in. The server shows it in
 	// the label clusterregistry.k8s.io/clusterset, in every version.
 	ClusterSet *string `json:"clusterSet,omitempty"`

@@ -7,7 +7,7 @@ package v1beta1
 //
 // Endpoint is a way to reach a cluster's API server.
 type EndpointApplyConfiguration struct {
-	// name tells the endpoint from the others: a DNS label.
+	// name tells the endpoint from the others: a DNS label of at most 63 characters.
 	Name *string `json:"name,omitempty"`
 	// url is the address of the API server: an https URL without user, query and
 	// fragment, of at most 2048 bytes. Empty means that it is not known yet.
@@ -21,8 +21,8 @@ type EndpointApplyConfiguration struct {
 	// certificate, in PEM, base64 encoded in JSON and YAML. Certificates only,
 	// at most 64 KiB. Empty means the client's own authorities.
 	CABundle []byte `json:"caBundle,omitempty"`
-	// tlsServerName is the name that the server's certificate must be for. Empty
-	// means the host of the URL.
+	// tlsServerName is the name that the server's certificate must be for: an IP
+	// address, or a DNS name of at most 253 characters. Empty means the host of the URL.
 	TLSServerName *string `json:"tlsServerName,omitempty"`
 	// proxyURL is the proxy that leads to the endpoint: an http, https or socks5
 	// URL without user, query and fragment, of at most 2048 bytes. Empty means none.

@@ -12,19 +12,21 @@ import (
 // ExecAccess is a program that prints credentials, as in a kubeconfig.
 type ExecAccessApplyConfiguration struct {
 	// apiVersion is the version of the ExecCredential that the program speaks, such
-	// as client.authentication.k8s.io/v1.
+	// as client.authentication.k8s.io/v1. At most 253 bytes.
 	APIVersion *string `json:"apiVersion,omitempty"`
-	// command is the program. At most 4096 bytes.
+	// command is the program, such as kubelogin. At most 4096 bytes.
 	Command *string `json:"command,omitempty"`
-	// args are the program's arguments. At most 64, of at most 88 KiB.
+	// args are the program's arguments. At most 64, of at most 88 KiB. None means that
+	// the program has none.
 	Args []string `json:"args,omitempty"`
 	// env are environment variables that the program gets besides the client's own.
-	// At most 64, with values of at most 88 KiB.
+	// At most 64, with values of at most 88 KiB. None means no others.
 	Env []ExecEnvVarApplyConfiguration `json:"env,omitempty"`
 	// installHint tells people who lack the program how to get it. At most 4096
-	// bytes.
+	// bytes. Empty means none.
 	InstallHint *string `json:"installHint,omitempty"`
-	// provideClusterInfo says whether the cluster is passed to the program.
+	// provideClusterInfo says whether the cluster is passed to the program. Default:
+	// false.
 	ProvideClusterInfo *bool `json:"provideClusterInfo,omitempty"`
 	// interactiveMode says whether the program gets the standard input, to ask the
 	// user: Never; IfAvailable, where it is a terminal that nothing else reads; or

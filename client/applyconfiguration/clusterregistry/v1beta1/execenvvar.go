@@ -7,9 +7,10 @@ package v1beta1
 //
 // ExecEnvVar is an environment variable.
 type ExecEnvVarApplyConfiguration struct {
-	// name is the variable's name.
+	// name is the variable's name. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
-	// value is the variable's value.
+	// value is the variable's value. At most 88 KiB. What looks like a credential is
+	// refused. Empty means an empty variable.
 	Value *string `json:"value,omitempty"`
 }
 

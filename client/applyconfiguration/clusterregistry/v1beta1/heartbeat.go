@@ -10,7 +10,7 @@ type HeartbeatApplyConfiguration struct {
 	// periodSeconds is the time between two signs of life, from 1 to 86400.
 	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
 	// toleratedMisses is how many signs of life in a row may be missing before the
-	// cluster counts as unreachable, from 0 to 100.
+	// cluster counts as unreachable, from 0 to 100. Default: 0.
 	ToleratedMisses *int32 `json:"toleratedMisses,omitempty"`
 }
 

@@ -7,13 +7,15 @@ package v1beta1
 //
 // ObjectReference is an object that holds credentials.
 type ObjectReferenceApplyConfiguration struct {
-	// apiVersion is the group and version of the object.
+	// apiVersion is the group and version of the object, such as v1. At most 253
+	// bytes. Empty means that the kind says enough.
 	APIVersion *string `json:"apiVersion,omitempty"`
-	// kind is the kind of the object, such as Secret.
+	// kind is the kind of the object, such as Secret. At most 253 bytes.
 	Kind *string `json:"kind,omitempty"`
-	// namespace is where the object is. Empty means that its kind has none.
+	// namespace is where the object is. At most 253 bytes. Empty means that its kind
+	// has none.
 	Namespace *string `json:"namespace,omitempty"`
-	// name is the name of the object.
+	// name is the name of the object. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -10,10 +10,10 @@ type OIDCAccessApplyConfiguration struct {
 	// issuerURL is the issuer: an https URL without user, query and fragment, of at
 	// most 2048 bytes.
 	IssuerURL *string `json:"issuerURL,omitempty"`
-	// clientID is whom the token must be for.
+	// clientID is whom the token must be for. At most 4096 bytes.
 	ClientID *string `json:"clientID,omitempty"`
 	// scopes are what a client asks the issuer for besides openid. At most 64, of
-	// at most 253 bytes.
+	// at most 253 bytes. None means openid alone.
 	Scopes []string `json:"scopes,omitempty"`
 }
 

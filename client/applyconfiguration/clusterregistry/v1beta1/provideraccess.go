@@ -8,11 +8,12 @@ package v1beta1
 // ProviderAccess is a plugin for credentials.
 type ProviderAccessApplyConfiguration struct {
 	// type tells kinds of plugins apart, so that clients find those that they know.
-	// At most 253 bytes.
+	// At most 253 bytes. Empty means that name tells them apart.
 	Type *string `json:"type,omitempty"`
 	// config is what the plugin needs to get credentials. Values that look like
 	// credentials are refused: store where they can be had. At most 64 entries, with
-	// keys of 253 and values of 88 KiB.
+	// keys of 253 bytes and values of 88 KiB. None means that the plugin gets the
+	// name of the cluster.
 	Config map[string]string `json:"config,omitempty"`
 }
 

@@ -7,15 +7,20 @@ package v1beta1
 //
 // SourceReference is the object that a cluster's entry was made from.
 type SourceReferenceApplyConfiguration struct {
-	// apiVersion is the group and version of the object.
+	// apiVersion is the group and version of the object, such as
+	// cluster.x-k8s.io/v1beta2. At most 253 bytes. It tells kinds of one name apart by
+	// the group; an object is the same in any version. Empty means that the kind says
+	// enough.
 	APIVersion *string `json:"apiVersion,omitempty"`
-	// kind is the kind of the object.
+	// kind is the kind of the object. At most 253 bytes.
 	Kind *string `json:"kind,omitempty"`
-	// namespace is where the object is. Empty means that its kind has none.
+	// namespace is where the object is. At most 253 bytes. Empty means that its kind
+	// has none.
 	Namespace *string `json:"namespace,omitempty"`
-	// name is the name of the object.
+	// name is the name of the object. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
-	// uid tells the object from others that had its name.
+	// uid tells the object from others that had its name. At most 253 bytes. Empty
+	// means that it is not known.
 	UID *string `json:"uid,omitempty"`
 }
 

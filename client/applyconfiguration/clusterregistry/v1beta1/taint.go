@@ -11,12 +11,12 @@ import (
 //
 // Taint keeps workloads that don't tolerate it away from a cluster.
 type TaintApplyConfiguration struct {
-	// key is the taint's name, in the form of a label's key.
+	// key is the taint's name, in the form of a label's key, such as
+	// example.com/maintenance.
 	Key *string `json:"key,omitempty"`
-	// value goes with the key, in the form of a label's value.
+	// value goes with the key, in the form of a label's value. Empty means none.
 	Value *string `json:"value,omitempty"`
-	// effect is what becomes of workloads that don't tolerate the taint:
-	// NoSchedule, PreferNoSchedule or NoExecute.
+	// effect is what becomes of workloads that don't tolerate the taint.
 	Effect *clusterregistryv1beta1.TaintEffect `json:"effect,omitempty"`
 }
 
