@@ -338,3 +338,14 @@ func TestRace(t *testing.T) {
 		t.Errorf("%v, written: %v", err, b.writes())
 	}
 }
+
+// TestSourceInAnotherVersion leaves an entry as it is that was made when the host cluster served
+// another version of Cluster API: the group and the kind say what its object is.
+func TestSourceInAnotherVersion(t *testing.T) {
+	const older = "cluster.x-k8s.io/v1beta1"
+	b := newBench(t, nil, cluster("east"), entryOf("east", "uid-east", func(entry *v1beta1.Cluster) { entry.Spec.SourceRef.APIVersion = older }))
+	b.must("east")
+	if entry := b.east(); joinedOf(entry) != "True Imported" || entry.Spec.SourceRef.APIVersion != older {
+		t.Errorf("%s, of %+v", joinedOf(entry), entry.Spec.SourceRef)
+	}
+}
