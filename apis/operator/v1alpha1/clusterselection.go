@@ -32,6 +32,7 @@ type ClusterSelection struct {
 
 	// status is what the controller of the registry has decided.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ClusterSelectionStatus `json:"status,omitempty,omitzero"`
 }
 

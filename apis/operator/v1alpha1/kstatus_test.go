@@ -12,7 +12,7 @@ import (
 // TestNewObjectsAreWaitedFor reads objects as a host cluster shows them that the operator has not
 // seen yet. The library by which GitOps tools wait takes what has no status for complete.
 func TestNewObjectsAreWaitedFor(t *testing.T) {
-	for _, file := range []string{crdFile, backupCRDFile} {
+	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		root := rootSchema(t, file)
 		structural, err := schema.NewStructural(&root)
 		if err != nil {
