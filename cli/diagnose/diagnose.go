@@ -144,7 +144,7 @@ func (d *diagnosis) registries(ctx context.Context) ([]operatorv1alpha1.ClusterR
 
 // notable are the reasons of conditions that are true and still worth a finding.
 var notable = []string{
-	operatorv1alpha1.ReasonOOMKilled, operatorv1alpha1.ReasonCAExpiring, operatorv1alpha1.ReasonCAReplaced, operatorv1alpha1.ReasonVolumesDiffer, operatorv1alpha1.ReasonMembersShareNode,
+	operatorv1alpha1.ReasonOOMKilled, operatorv1alpha1.ReasonCAExpiring, operatorv1alpha1.ReasonCAReplaced, operatorv1alpha1.ReasonShortLifetime, operatorv1alpha1.ReasonVolumesDiffer, operatorv1alpha1.ReasonMembersShareNode,
 }
 
 // registry finds what is wrong with one ClusterRegistry.

@@ -85,6 +85,24 @@ func ExpiringCA(c *certmanagerv1.Certificate, now time.Time) string {
 	return fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/how-to/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c))
 }
 
+// ShortLived says of a certificate that its issuer has given less than nine tenths of the time
+// that was asked for, and that it is renewed again and again if spec.tls.renewBefore leaves no
+// time between; empty for all others, and for one that is not as its spec has it yet.
+func ShortLived(c *certmanagerv1.Certificate) string {
+	if c.Spec.IsCA || c.Spec.Duration == nil || c.Status.NotBefore == nil || c.Status.NotAfter == nil || Certificate(c) != "" {
+		return ""
+	}
+	lifetime := c.Status.NotAfter.Sub(c.Status.NotBefore.Time)
+	if lifetime >= c.Spec.Duration.Duration/10*9 {
+		return ""
+	}
+	out := fmt.Sprintf("the issuer gives Certificate %s a lifetime of %s, where spec.tls.duration asks for %s", c.Name, lifetime, c.Spec.Duration.Duration)
+	if c.Status.RenewalTime != nil && c.Status.RenewalTime.Sub(c.Status.NotBefore.Time) < lifetime/10 {
+		out += ", so cert-manager renews it again and again: set spec.tls.renewBefore to less than that lifetime, or remove it"
+	}
+	return out
+}
+
 // renewal says when cert-manager renews a certificate.
 func renewal(c *certmanagerv1.Certificate) string {
 	if c.Status.RenewalTime == nil {

@@ -61,6 +61,28 @@ func TestExpiringCA(t *testing.T) {
 	}
 }
 
+// TestShortLived compares what an issuer has given with what was asked for.
+func TestShortLived(t *testing.T) {
+	const issued = `conditions: [{type: Ready, status: "True"}], notBefore: "2026-01-01T00:00:00Z"`
+	const short = "the issuer gives Certificate c a lifetime of 720h0m30s, where spec.tls.duration asks for 2160h0m0s"
+	for reason, test := range map[string]struct{ certificate, want string }{
+		"it is not issued yet": {`{spec: {duration: 2160h}}`, ""},
+		"as was asked for":     {`{spec: {duration: 2160h}, status: {` + issued + `, notAfter: "2026-04-01T00:00:00Z"}}`, ""},
+		"a little less":        {`{spec: {duration: 2160h}, status: {` + issued + `, notAfter: "2026-03-25T00:00:00Z"}}`, ""},
+		"a third":              {`{spec: {duration: 2160h}, status: {` + issued + `, notAfter: "2026-01-31T00:00:30Z", renewalTime: "2026-01-21T00:00:20Z"}}`, short},
+		"renewed at once":      {`{spec: {duration: 2160h}, status: {` + issued + `, notAfter: "2026-01-31T00:00:30Z", renewalTime: "2026-01-01T00:00:30Z"}}`, short + ", so cert-manager renews it again and again: set spec.tls.renewBefore to less than that lifetime, or remove it"},
+		"more was asked for since": {`{spec: {duration: 2160h}, status: {notBefore: "2026-01-01T00:00:00Z", notAfter: "2026-01-31T00:00:00Z",
+			conditions: [{type: Ready, status: "False", message: "the duration differs"}]}}`, ""},
+		"a CA": {`{spec: {isCA: true, duration: 2160h}, status: {` + issued + `, notAfter: "2026-01-31T00:00:30Z"}}`, ""},
+	} {
+		c := read[certmanagerv1.Certificate](t, test.certificate)
+		c.Name = "c"
+		if got := ShortLived(c); got != test.want {
+			t.Errorf("%s: %q, want %q", reason, got, test.want)
+		}
+	}
+}
+
 func TestCertificateRequest(t *testing.T) {
 	first := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-1}, status: {conditions: [{type: Ready, status: "False", message: the first is refused}]}}`)
 	second := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-2}, status: {conditions: [{type: Approved, status: "True", message: approved}, {type: Ready, status: "False", message: the second is refused}]}}`)

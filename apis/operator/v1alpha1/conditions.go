@@ -119,6 +119,9 @@ const (
 	ReasonCertificateNotReady = "CertificateNotReady"
 	// ReasonCAExpiring is the reason of a CA that expires within a year.
 	ReasonCAExpiring = "CAExpiring"
+	// ReasonShortLifetime is the reason of a certificate that the issuer gives a shorter
+	// lifetime than was asked for.
+	ReasonShortLifetime = "ShortLifetime"
 	// ReasonCAMissing is the reason of a CA whose Secret is missing or holds no
 	// certificate: the message names it.
 	ReasonCAMissing = "CAMissing"

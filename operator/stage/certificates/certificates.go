@@ -145,8 +145,11 @@ func (s *Stage) unpublished(signed bool) verdict.Verdict {
 }
 
 // expiryNoted returns a verdict with a note if the Certificate is of a CA that expires
-// soon.
+// soon, or has a shorter lifetime than was asked for.
 func (s *Stage) expiryNoted(v verdict.Verdict, c *certmanagerv1.Certificate) verdict.Verdict {
+	if problem := diagnose.ShortLived(c); problem != "" {
+		return v.Note(operatorv1alpha1.ReasonShortLifetime, problem)
+	}
 	if problem := diagnose.ExpiringCA(c, s.Now); problem != "" {
 		return v.Note(operatorv1alpha1.ReasonCAExpiring, problem)
 	}

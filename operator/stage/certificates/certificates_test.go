@@ -50,6 +50,17 @@ func TestExpiryNoted(t *testing.T) {
 	}
 }
 
+// TestShortLifetimeNoted is about a stage that is done, and whose issuer gives less than was asked for.
+func TestShortLifetimeNoted(t *testing.T) {
+	s := stageOf(operandtest.New(t, "{spec: {mode: Independent}}"))
+	c := &certmanagerv1.Certificate{Spec: certmanagerv1.CertificateSpec{Duration: &metav1.Duration{Duration: 90 * time.Hour}}}
+	c.Name, c.Status.NotBefore, c.Status.NotAfter = "fleet-serving", new(metav1.NewTime(s.Now)), new(metav1.NewTime(s.Now.Add(30*time.Hour)))
+	c.Status.Conditions = []certmanagerv1.CertificateCondition{{Type: certmanagerv1.CertificateConditionReady, Status: "True"}}
+	if v := s.expiryNoted(done, c); !v.Complete() || v.Reason != operatorv1alpha1.ReasonShortLifetime || !strings.Contains(v.Message, "fleet-serving a lifetime of 30h0m0s") {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestMissingCA holds everything of an installed registry while a CA is missing.
 func TestMissingCA(t *testing.T) {
 	s := stageOf(operandtest.New(t, operandtest.InstalledAggregated))
