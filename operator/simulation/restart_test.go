@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +13,8 @@ import (
 )
 
 // TestRolloutRestart has a person ask for a restart of the servers and of the members as "kubectl
-// rollout restart" does: each pod is replaced once, and the operator leaves the request where it is.
+// rollout restart" does, and label their pods: each is replaced once, and the operator leaves in the
+// templates what is not its own.
 func TestRolloutRestart(t *testing.T) {
 	lives(t, func(w *world) {
 		w.installed(3)
@@ -22,7 +24,10 @@ func TestRolloutRestart(t *testing.T) {
 			before[workload.name], seen[workload.name] = len(w.children(workload)), map[types.UID]bool{}
 			w.note("a person restarts %s", workload.id)
 			_, err := w.host.update(workload.id, func(tree *unstructured.Unstructured) error {
-				return unstructured.SetNestedField(tree.Object, "2026-03-01T10:00:00Z", "spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt")
+				template := []string{"spec", "template", "metadata"}
+				return errors.Join(
+					unstructured.SetNestedField(tree.Object, "2026-03-01T10:00:00Z", append(template, "annotations", "kubectl.kubernetes.io/restartedAt")...),
+					unstructured.SetNestedField(tree.Object, "42", append(template, "labels", "cost-center")...))
 			})
 			must(err)
 		}
@@ -36,7 +41,9 @@ func TestRolloutRestart(t *testing.T) {
 				for _, pod := range w.children(now) {
 					seen[now.name][pod.GetUID()] = true
 				}
-				all = all && w.updated([]*stored{now}, "kubectl.kubernetes.io/restartedAt", before[now.name])
+				for _, added := range []string{"kubectl.kubernetes.io/restartedAt", "cost-center:42"} {
+					all = all && w.updated([]*stored{now}, added, before[now.name])
+				}
 			}
 			return all
 		}
