@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -103,5 +105,27 @@ func TestResyncPeriod(t *testing.T) {
 		if o.resyncPeriod != test.want || (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), "it must be from 1s to 2m0s") {
 			t.Errorf("%q: %s, %v", test.args, o.resyncPeriod, err)
 		}
+	}
+}
+
+// TestClusterDomain finds the domain in what kubelet writes for pods.
+func TestClusterDomain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "resolv.conf")
+	for reason, test := range map[string]struct{ content, want string }{
+		"the usual one":          {"search team.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\n", "cluster.local"},
+		"one of the site's":      {"nameserver 10.96.0.10\nsearch team.svc.k8s.corp.example svc.k8s.corp.example k8s.corp.example corp.example\n", "k8s.corp.example"},
+		"with a final dot":       {"search team.svc.k8s.example. svc.k8s.example. k8s.example.\n", "k8s.example"},
+		"not in a pod":           {"search corp.example\nnameserver 192.168.0.1\n", "cluster.local"},
+		"nothing is searched in": {"nameserver 192.168.0.1\n", "cluster.local"},
+	} {
+		if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := clusterDomain(file); got != test.want {
+			t.Errorf("%s: %q, want %q", reason, got, test.want)
+		}
+	}
+	if got := clusterDomain(file + ".none"); got != "cluster.local" {
+		t.Errorf("without the file: %q", got)
 	}
 }
