@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,6 +23,13 @@ import (
 // TestOpenShift has the platform choose the users of pods. Nothing is said of that in the spec.
 func TestOpenShift(t *testing.T) {
 	e := framework.New(t).WithOperator()
+	served, err := e.Kubernetes.Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == "mutatingadmissionpolicies" }) {
+		t.Skip("nothing can choose the users: MutatingAdmissionPolicy is served since Kubernetes 1.36")
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
 	if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
 		t.Fatal(err)
