@@ -16,7 +16,7 @@ const models = "io.k8s.clusterregistry.v1beta1."
 // with its name, and says what is the case without a value where it may be left out, and what is
 // too long or too many. A field that takes certain values only lists them.
 func TestFieldsAreDescribed(t *testing.T) {
-	definitions := GetOpenAPIDefinitions(func(name string) spec.Ref { return spec.MustCreateRef(name) })
+	definitions := GetOpenAPIDefinitions(spec.MustCreateRef)
 	absent := regexp.MustCompile(`(Empty|None|Absent) means |Default:\s|Exactly one of `)
 	bounded := regexp.MustCompile(`(?i)at most \d+|from \d+ to \d+|in the form of a label's `)
 	fields, enums := 0, 0
