@@ -41,7 +41,7 @@ func TestImport(t *testing.T) {
 		name, file, result string
 		aim                time.Duration
 	}{{"into an empty registry", first, "created", importAim}, {"again, nothing changed", first, "same", 0}, {"all changed", changed, "updated", 0}} {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "kubectl-registry"), "--kubeconfig="+kubeconfig, "import", "--overwrite", "-f", one.file, "-o", "json") //nolint:gosec // this checkout's
+		cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "kubectl-registry"), "--kubeconfig="+kubeconfig, "import", "--overwrite", "-f", one.file, "-o", "json")
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "KUBECONFIG=")
 		var out, failure bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &failure
