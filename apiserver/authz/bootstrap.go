@@ -22,6 +22,10 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 	}
 	sets := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clustersets"}, Verbs: []string{"get", "list", "watch"}}
 	status := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get"}}
+	// They can't be watched.
+	heartbeats := func(more ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusterheartbeats"}, Verbs: append([]string{"get", "list"}, more...)}
+	}
 	reports := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"patch"}}
 	editing := clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 	// What --guarded-fields=Enforce asks for besides: an editor alone leads no one elsewhere.
@@ -35,10 +39,11 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		role("admin",
 			rbacv1.PolicyRule{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
 			rbacv1.PolicyRule{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}}),
-		role("endpoint-editor", editing, guarded, sets, status),
-		role("editor", editing, sets, status),
-		role("viewer", clusters("get", "list", "watch"), sets, status),
-		role("status-writer", clusters("get", "list", "watch"), rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "update", "patch"}}),
+		role("endpoint-editor", editing, guarded, sets, status, heartbeats()),
+		role("editor", editing, sets, status, heartbeats()),
+		role("viewer", clusters("get", "list", "watch"), sets, status, heartbeats()),
+		role("status-writer", clusters("get", "list", "watch"), rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "update", "patch"}},
+			heartbeats("create", "update", "patch", "delete")),
 		role("all-clusters", shown("get", "create", "update", "patch", "delete", "deletecollection")),
 		// What each function of the controller does: health alone creates no clusters.
 		role("controller:health", clusters("get", "list", "watch"), reports, shown("get", "patch")),

@@ -33,6 +33,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ServerAddressByClientCIDR{}.OpenAPIModelName():          schema_operator_apis_clusterregistry_v1alpha1_ServerAddressByClientCIDR(ref),
 		v1beta1.Access{}.OpenAPIModelName():                              schema_operator_apis_clusterregistry_v1beta1_Access(ref),
 		v1beta1.Cluster{}.OpenAPIModelName():                             schema_operator_apis_clusterregistry_v1beta1_Cluster(ref),
+		v1beta1.ClusterHeartbeat{}.OpenAPIModelName():                    schema_operator_apis_clusterregistry_v1beta1_ClusterHeartbeat(ref),
+		v1beta1.ClusterHeartbeatList{}.OpenAPIModelName():                schema_operator_apis_clusterregistry_v1beta1_ClusterHeartbeatList(ref),
 		v1beta1.ClusterList{}.OpenAPIModelName():                         schema_operator_apis_clusterregistry_v1beta1_ClusterList(ref),
 		v1beta1.ClusterSet{}.OpenAPIModelName():                          schema_operator_apis_clusterregistry_v1beta1_ClusterSet(ref),
 		v1beta1.ClusterSetList{}.OpenAPIModelName():                      schema_operator_apis_clusterregistry_v1beta1_ClusterSetList(ref),
@@ -613,6 +615,119 @@ func schema_operator_apis_clusterregistry_v1beta1_Cluster(ref common.ReferenceCa
 	}
 }
 
+func schema_operator_apis_clusterregistry_v1beta1_ClusterHeartbeat(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterHeartbeat says when a reporter last had a sign of life of a cluster. A reporter writes it again for each one, with nothing but its name: the server sets all else. It is read by get and list, and can't be watched. It goes with its cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the object's standard metadata. The name is CLUSTER.REPORTER, such as east.agent: the name of the cluster, a dot, and the name of the reporter in status.reporters, as a DNS subdomain. At most 253 characters.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterName is the name of the cluster. The server sets it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterUID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterUID tells the cluster from others that had its name: the UID of its entry when the heartbeat was last written. The server sets it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"reporter": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reporter is the name of the reporter. The server sets it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"renewTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "renewTime is when the heartbeat was last written, to the second, by the clock of the server. The server sets it.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			metav1.ObjectMeta{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_operator_apis_clusterregistry_v1beta1_ClusterHeartbeatList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterHeartbeatList is a list of heartbeats.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the list's standard metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the heartbeats.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ClusterHeartbeat{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterHeartbeat{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
 func schema_operator_apis_clusterregistry_v1beta1_ClusterList(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -963,7 +1078,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 					},
 					"heartbeat": {
 						SchemaProps: spec.SchemaProps{
-							Description: "heartbeat says how often a sign of life is expected of the cluster. Absent means that none is.",
+							Description: "heartbeat says how often a sign of life is expected of the cluster, as a ClusterHeartbeat. Absent means that none is.",
 							Ref:         ref(v1beta1.Heartbeat{}.OpenAPIModelName()),
 						},
 					},
@@ -1600,7 +1715,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Reporter(ref common.ReferenceC
 					},
 					"lastSeen": {
 						SchemaProps: spec.SchemaProps{
-							Description: "lastSeen is when the controller last had a sign of life of the cluster.",
+							Description: "lastSeen is when the controller last had a sign of life of the cluster, before it wrote this entry. One that has signs of life all the time writes a ClusterHeartbeat for each: that rewrites no Cluster.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},

@@ -59,6 +59,9 @@ var writes = []struct{ method, path, kind string }{
 	{"PATCH", "v1beta1/clustersets/some", mergePatch},
 	{"PATCH", "v1beta1/clustersets/some?fieldManager=a&force=true", applyPatch},
 	{"DELETE", "v1beta1/clusters", plain},
+	{"POST", "v1beta1/clusterheartbeats", plain},
+	{"PATCH", "v1beta1/clusterheartbeats/full.some", mergePatch},
+	{"PATCH", "v1beta1/clusterheartbeats/full.some?fieldManager=a&force=true", applyPatch},
 }
 
 // inCluster puts something into an object of a version.

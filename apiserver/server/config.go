@@ -22,6 +22,7 @@ import (
 	"github.com/clusterregistry/operator/apiserver/openapi"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
+	"github.com/clusterregistry/operator/apiserver/storage/heartbeat"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
 	"github.com/clusterregistry/operator/apiserver/storage/reviews"
 )
@@ -34,6 +35,7 @@ var (
 func init() {
 	install.Install(scheme)
 	utilruntime.Must(cluster.AddFieldLabelConversions(scheme))
+	utilruntime.Must(heartbeat.AddFieldLabelConversions(scheme))
 	utilruntime.Must(rbac.AddToScheme(scheme))
 	utilruntime.Must(reviews.AddToScheme(scheme))
 	// Every server needs the types that have no group: options and statuses.
@@ -154,7 +156,7 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 }
 
 // serveRegistry adds the registry's own API group, and has the server count the clusters
-// in each set.
+// in each set and remove the heartbeats of those that are gone.
 func (c CompletedConfig) serveRegistry(server *genericserver.GenericAPIServer) error {
 	sets, err := clusterset.New(scheme, c.generic.RESTOptionsGetter, c.collection)
 	if err != nil {
@@ -171,12 +173,22 @@ func (c CompletedConfig) serveRegistry(server *genericserver.GenericAPIServer) e
 	}); err != nil {
 		return err
 	}
-	old, err := c.visible.resources(c.generic.RESTOptionsGetter, server.Authorizer, clusters, status, sets)
+	beats, err := heartbeat.New(scheme, c.generic.RESTOptionsGetter, clusters)
+	if err != nil {
+		return err
+	}
+	if err := server.AddPostStartHook("clusterheartbeats", func(hook genericserver.PostStartHookContext) error {
+		go beats.Sweep(hook.Context)
+		return nil
+	}); err != nil {
+		return err
+	}
+	old, shownBeats, err := c.visible.resources(c.generic.RESTOptionsGetter, server.Authorizer, clusters, status, sets, beats)
 	if err != nil {
 		return err
 	}
 	full := maps.Clone(old)
-	full["clustersets"] = sets
+	full["clustersets"], full["clusterheartbeats"] = sets, shownBeats
 	return serve(server, clusterregistry.GroupName, map[string]resources{v1alpha1.SchemeGroupVersion.Version: old, v1beta1.SchemeGroupVersion.Version: full})
 }
 

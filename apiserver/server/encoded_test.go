@@ -18,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/storage/bundle"
+	"github.com/clusterregistry/operator/apiserver/storage/heartbeat"
 	"github.com/clusterregistry/operator/apiserver/storage/remainder"
 )
 
@@ -29,6 +30,8 @@ type encoded struct {
 	stored  map[string]value
 	// cached are what a watch cache would list.
 	cached []runtime.Object
+	// beats keeps heartbeats in the same way.
+	beats *encoded
 }
 
 // value is an object in etcd.
@@ -37,14 +40,20 @@ type value struct {
 	version uint64
 }
 
-func newEncoded() *encoded { return &encoded{memory: newMemory(), stored: map[string]value{}} }
+func newEncoded() *encoded {
+	return &encoded{memory: newMemory(), stored: map[string]value{}, beats: &encoded{memory: newMemory(), stored: map[string]value{}}}
+}
 
 // getter leads to it, with the codecs of a server.
 func (e *encoded) getter() generic.RESTOptionsGetter { return bundle.Getter(remainder.Getter(e)) }
 
 // GetRESTOptions leads to it.
 func (e *encoded) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	if resource != clusterregistry.Resource("clusters") {
+	switch resource {
+	case clusterregistry.Resource("clusters"):
+	case heartbeat.Resource:
+		e = e.beats
+	default:
 		return e.memory.GetRESTOptions(resource, example)
 	}
 	proto := protobuf.NewSerializer(scheme, scheme)

@@ -39,6 +39,14 @@ func BenchmarkHeartbeats(b *testing.B) {
 		b.ReportMetric(float64(d.size("v1beta1/clusters/west", plain)), "watched-JSON-B/op")
 		b.ReportMetric(float64(d.size("v1beta1/clusters/west", runtime.ContentTypeProtobuf)), "watched-protobuf-B/op")
 	})
+	const beats = "v1beta1/clusterheartbeats"
+	if code, answer, _ := d.send(http.MethodPost, beats+"?fieldManager=agent", plain, heartbeatOf("west.agent", "")); code != http.StatusCreated {
+		b.Fatalf("%d %s", code, answer)
+	}
+	b.Run("ClusterHeartbeat", func(b *testing.B) {
+		measure(b, func(int) { apply(beats+"/west.agent", "agent", heartbeatOf("west.agent", "")) })
+		b.ReportMetric(float64(len(stored.beats.value("/clusterheartbeats/west.agent").data)), "stored-B/op")
+	})
 }
 
 // conditionsOf returns conditions of these types, in JSON.

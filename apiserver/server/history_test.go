@@ -70,6 +70,9 @@ func (*history) Versioner() storage.Versioner { return storage.APIObjectVersione
 
 func (*history) ReadinessCheck() error { return nil }
 
+// RequestWatchProgress does nothing, as that of memory.
+func (*history) RequestWatchProgress(context.Context) error { return nil }
+
 // clear forgets everything.
 func (h *history) clear() {
 	h.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/bundle"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
+	"github.com/clusterregistry/operator/apiserver/storage/heartbeat"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
 	"github.com/clusterregistry/operator/apiserver/storage/redial"
@@ -37,7 +38,7 @@ func (o *Options) storage(config *genericserver.Config) error {
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	encoding := serverstorage.NewDefaultResourceEncodingConfig(scheme)
-	for resource, version := range map[string]string{"clusters": o.StorageVersion, "clustersets": v1beta1.SchemeGroupVersion.Version} {
+	for resource, version := range map[string]string{"clusters": o.StorageVersion, "clustersets": v1beta1.SchemeGroupVersion.Version, "clusterheartbeats": v1beta1.SchemeGroupVersion.Version} {
 		encoding.SetResourceEncoding(clusterregistry.Resource(resource), schema.GroupVersion{Group: clusterregistry.GroupName, Version: version}, clusterregistry.SchemeGroupVersion)
 	}
 	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs, encoding, serverstorage.NewResourceConfig(), nil)
@@ -114,6 +115,11 @@ func stores(options generic.RESTOptionsGetter) ([]*genericregistry.Store, error)
 		return all, err
 	}
 	all = append(all, sets.Store)
+	beats, err := heartbeat.New(scheme, options, nil)
+	if err != nil {
+		return all, err
+	}
+	all = append(all, beats.Store)
 	access, err := rbac.New(scheme, options)
 	if err != nil {
 		return all, err

@@ -6,11 +6,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
+	"github.com/clusterregistry/operator/apiserver/storage/heartbeat"
 	storagevisible "github.com/clusterregistry/operator/apiserver/storage/visible"
 	"github.com/clusterregistry/operator/apiserver/visibility"
 )
@@ -36,22 +38,22 @@ func (o *Options) visible() visible {
 	return visible{o.Visibility, o.VisibilityPeriods, o.Mode == Aggregated || o.AuthorizationWebhook != "", o.Mode == Aggregated}
 }
 
-// resources returns clusters and their status as callers see them. What the server itself
-// reads of clusters, it reads of the storage beneath.
-func (v visible) resources(options generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer, clusters *cluster.REST, status *cluster.StatusREST, sets *clusterset.REST) (resources, error) {
+// resources returns clusters and their status, and their heartbeats, as callers see them. What
+// the server itself reads of them, it reads of the storage beneath.
+func (v visible) resources(options generic.RESTOptionsGetter, authorizer authorizer.UnconditionalAuthorizer, clusters *cluster.REST, status *cluster.StatusREST, sets *clusterset.REST, beats *heartbeat.REST) (resources, rest.Storage, error) {
 	if v.visibility != visibility.ClusterSets {
-		return resources{"clusters": clusters, "clusters/status": status}, nil
+		return resources{"clusters": clusters, "clusters/status": status}, beats, nil
 	}
 	records, err := visibility.NewRecords(options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	config := visibility.Config{Authorizer: authorizer, Sets: names(sets), Records: records, Periods: v.periods, Masters: v.masters}
 	if v.remote {
 		config.Limiter = flowcontrol.NewTokenBucketRateLimiter(reviewsPerSecond, reviewsAtOnce)
 	}
 	shown, shownStatus := storagevisible.New(clusters, status, visibility.New(config))
-	return resources{"clusters": shown, "clusters/status": shownStatus}, nil
+	return resources{"clusters": shown, "clusters/status": shownStatus}, shown.Heartbeats(beats), nil
 }
 
 // names returns what lists the names of all ClusterSets. A list without a version is as new

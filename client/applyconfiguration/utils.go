@@ -42,6 +42,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterregistryv1beta1.AccessApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Cluster"):
 		return &clusterregistryv1beta1.ClusterApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterHeartbeat"):
+		return &clusterregistryv1beta1.ClusterHeartbeatApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ClusterSet"):
 		return &clusterregistryv1beta1.ClusterSetApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ClusterSetSpec"):

@@ -36,7 +36,11 @@ func TestRoundTrips(t *testing.T) {
 	} {
 		for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion} {
 			codec := codecs.CodecForVersions(serializer, serializer, version, clusterregistry.SchemeGroupVersion)
-			for _, kind := range []string{"Cluster", "ClusterList"} {
+			kinds := []string{"Cluster", "ClusterList"}
+			if version == v1beta1.SchemeGroupVersion {
+				kinds = append(kinds, "ClusterHeartbeat", "ClusterHeartbeatList")
+			}
+			for _, kind := range kinds {
 				for range 100 {
 					external, err := scheme.New(version.WithKind(kind))
 					if err != nil {

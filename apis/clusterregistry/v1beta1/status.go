@@ -93,7 +93,9 @@ type Reporter struct {
 	// name tells the controller from others. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// lastSeen is when the controller last had a sign of life of the cluster.
+	// lastSeen is when the controller last had a sign of life of the cluster, before it wrote
+	// this entry. One that has signs of life all the time writes a ClusterHeartbeat for each:
+	// that rewrites no Cluster.
 	// +optional
 	LastSeen *metav1.Time `json:"lastSeen,omitempty" protobuf:"bytes,2,opt,name=lastSeen"`
 

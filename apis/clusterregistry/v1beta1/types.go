@@ -80,8 +80,8 @@ type ClusterSpec struct {
 	// +listMapKey=effect
 	Taints []Taint `json:"taints,omitempty" protobuf:"bytes,5,rep,name=taints"`
 
-	// heartbeat says how often a sign of life is expected of the cluster. Absent
-	// means that none is.
+	// heartbeat says how often a sign of life is expected of the cluster, as a
+	// ClusterHeartbeat. Absent means that none is.
 	// +optional
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty" protobuf:"bytes,6,opt,name=heartbeat"`
 

@@ -16,6 +16,16 @@ func (in Cluster) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterHeartbeat) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterHeartbeat"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterHeartbeatList) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterHeartbeatList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterList) OpenAPIModelName() string {
 	return "io.k8s.clusterregistry.v1beta1.ClusterList"
 }

@@ -32,6 +32,7 @@ const (
 	get              = "get"
 	create           = "create"
 	update           = "update"
+	patching         = "patch"
 	deletion         = "delete"
 	deleteCollection = "deletecollection"
 )

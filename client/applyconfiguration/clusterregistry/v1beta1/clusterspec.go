@@ -26,8 +26,8 @@ type ClusterSpecApplyConfiguration struct {
 	// that of "kubectl apply", replaces all of them, because it knows entries by one
 	// field only; server-side apply merges them. None means any workload.
 	Taints []TaintApplyConfiguration `json:"taints,omitempty"`
-	// heartbeat says how often a sign of life is expected of the cluster. Absent
-	// means that none is.
+	// heartbeat says how often a sign of life is expected of the cluster, as a
+	// ClusterHeartbeat. Absent means that none is.
 	Heartbeat *HeartbeatApplyConfiguration `json:"heartbeat,omitempty"`
 	// manager is what manages the cluster's entry. Who changes or removes it once it is
 	// set needs "update" on "clusters/identity". Absent means none.

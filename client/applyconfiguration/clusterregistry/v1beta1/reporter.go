@@ -14,7 +14,9 @@ import (
 type ReporterApplyConfiguration struct {
 	// name tells the controller from others. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
-	// lastSeen is when the controller last had a sign of life of the cluster.
+	// lastSeen is when the controller last had a sign of life of the cluster, before it wrote
+	// this entry. One that has signs of life all the time writes a ClusterHeartbeat for each:
+	// that rewrites no Cluster.
 	LastSeen *v1.Time `json:"lastSeen,omitempty"`
 	// conditions are this controller's own observations of the cluster.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`

@@ -6,6 +6,10 @@ package v1beta1
 // ClusterLister.
 type ClusterListerExpansion interface{}
 
+// ClusterHeartbeatListerExpansion allows custom methods to be added to
+// ClusterHeartbeatLister.
+type ClusterHeartbeatListerExpansion interface{}
+
 // ClusterSetListerExpansion allows custom methods to be added to
 // ClusterSetLister.
 type ClusterSetListerExpansion interface{}

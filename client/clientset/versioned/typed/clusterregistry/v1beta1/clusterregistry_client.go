@@ -13,6 +13,7 @@ import (
 type ClusterregistryV1beta1Interface interface {
 	RESTClient() rest.Interface
 	ClustersGetter
+	ClusterHeartbeatsGetter
 	ClusterSetsGetter
 }
 
@@ -23,6 +24,10 @@ type ClusterregistryV1beta1Client struct {
 
 func (c *ClusterregistryV1beta1Client) Clusters() ClusterInterface {
 	return newClusters(c)
+}
+
+func (c *ClusterregistryV1beta1Client) ClusterHeartbeats() ClusterHeartbeatInterface {
+	return newClusterHeartbeats(c)
 }
 
 func (c *ClusterregistryV1beta1Client) ClusterSets() ClusterSetInterface {

@@ -4,4 +4,6 @@ package v1beta1
 
 type ClusterExpansion interface{}
 
+type ClusterHeartbeatExpansion interface{}
+
 type ClusterSetExpansion interface{}

@@ -16,6 +16,10 @@ func (c *FakeClusterregistryV1beta1) Clusters() v1beta1.ClusterInterface {
 	return newFakeClusters(c)
 }
 
+func (c *FakeClusterregistryV1beta1) ClusterHeartbeats() v1beta1.ClusterHeartbeatInterface {
+	return newFakeClusterHeartbeats(c)
+}
+
 func (c *FakeClusterregistryV1beta1) ClusterSets() v1beta1.ClusterSetInterface {
 	return newFakeClusterSets(c)
 }
