@@ -272,7 +272,7 @@ func (p *program) runHealth(ctx context.Context) error {
 		return err
 	}
 	config := health.Config{
-		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
+		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters, Heartbeats: p.registry.ClusterregistryV1beta1().ClusterHeartbeats(),
 		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Gap: p.inside.Gap, Say: say,
 		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics.health,
 		Own: p.own(),

@@ -46,7 +46,7 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 			heartbeats("create", "update", "patch", "delete")),
 		role("all-clusters", shown("get", "create", "update", "patch", "delete", "deletecollection")),
 		// What each function of the controller does: health alone creates no clusters.
-		role("controller:health", clusters("get", "list", "watch"), reports, shown("get", "patch")),
+		role("controller:health", clusters("get", "list", "watch"), reports, shown("get", "patch"), heartbeats()),
 		role("controller:register-host", clusters("get", "list", "create", "update"), guarded, reports, shown("get", "create", "update", "patch")),
 		role("controller:cluster-api", clusters("get", "list", "watch", "create", "update", "delete"), guarded, reports, shown("get", "create", "update", "patch", "delete"),
 			rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clustersets/join"}, Verbs: []string{"create"}}),

@@ -22,6 +22,8 @@ type Config struct {
 	// Clusters is the registry, and Informer what it holds.
 	Clusters typed.ClusterInterface
 	Informer informer.ClusterInformer
+	// Heartbeats are those of the clusters. Nil means that there are none.
+	Heartbeats typed.ClusterHeartbeatInterface
 	// Probe asks one API server.
 	Probe func(context.Context, probe.Target) probe.Result
 	// Client is the address whose endpoint is chosen; invalid when it is not known.
@@ -40,7 +42,8 @@ type Config struct {
 	// Say is told how the function is whenever that changes, with a sentence unless it
 	// is running, as it is in the beginning.
 	Say func(state contract.FunctionState, message string)
-	// Period is the time between two probes of a cluster, and Concurrency how many
+	// Period is the time between two probes of a cluster, and between two lists of all
+	// heartbeats, and Concurrency how many
 	// clusters are asked at once: among those that answered soon when they were asked
 	// last, among those that did not, and among those that were never asked.
 	Period      time.Duration
@@ -63,8 +66,10 @@ type Controller struct {
 	isolated  bool
 	// cutOff is when this side was last isolated; zero for never.
 	cutOff time.Time
-	// unreported is what could not be written, and said how the function is.
+	// unreported is what could not be written, heard what heartbeats there are, and said how
+	// the function is.
 	unreported unreported
+	heard      heard
 	said       contract.FunctionState
 }
 
@@ -89,5 +94,8 @@ func (c *Controller) Run(ctx context.Context) {
 	c.mu.Lock()
 	c.judge() // a registry may have no clusters yet
 	c.mu.Unlock()
+	if c.Heartbeats != nil {
+		go c.listen(ctx)
+	}
 	c.schedule.run(ctx)
 }

@@ -36,7 +36,7 @@ type state struct {
 	// than before; 0 for none.
 	led int64
 	// seen is the last sign of life that this controller had itself, sign the last of
-	// any reporter: both by the clock of this process.
+	// any reporter, by a heartbeat or an entry: both by the clock of this process.
 	seen, sign time.Time
 }
 

@@ -53,6 +53,8 @@ func (c *Controller) judge() {
 		state, message = contract.FunctionFailing, fmt.Sprintf("Clusters of the registry can't be watched, so that changes of their entries are not seen: %v", unwatched)
 	case c.unreported.failures >= persistent:
 		state, message = contract.FunctionFailing, fmt.Sprintf("Reports of clusters can't be written to the registry, %d in a row: %v", persistent, c.unreported.why)
+	case c.heard.unheard() != "":
+		state, message = contract.FunctionFailing, c.heard.unheard()
 	case c.isolated:
 		state, message = contract.FunctionIsolated, isolatedMessage
 	case gap != "":

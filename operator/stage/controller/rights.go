@@ -50,7 +50,7 @@ func rights(o *operand.Objects, functions []string) []right {
 		out = append(out, of(roleHost, "list", "", "nodes", "", "", ""), of(roleHost, "list", "networking.k8s.io", "servicecidrs", "", "", ""))
 	}
 	if slices.Contains(functions, contract.HealthFunction) && aggregated {
-		out = append(out, of(roleHealth, "list", registry, "clusters", "", "", ""), of(roleHealth, "watch", registry, "clusters", "", "", ""), of(roleHealth, "patch", registry, "clusters", "status", "", ""))
+		out = append(out, of(roleHealth, "list", registry, "clusters", "", "", ""), of(roleHealth, "watch", registry, "clusters", "", "", ""), of(roleHealth, "patch", registry, "clusters", "status", "", ""), of(roleHealth, "list", registry, "clusterheartbeats", "", "", ""))
 	}
 	if slices.Contains(functions, contract.RegisterHostFunction) {
 		out = append(out, of(roleHost, "get", "", "namespaces", "", "", "kube-system"))
