@@ -638,7 +638,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterHeartbeat(ref common.Re
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the object's standard metadata. The name is CLUSTER.REPORTER, such as east.agent: the name of the cluster, a dot, and the name of the reporter in status.reporters, as a DNS subdomain. At most 253 characters.",
+							Description: "metadata is the object's standard metadata. The name is CLUSTER.REPORTER, such as east.agent: the name of the cluster, a dot, and the name of the reporter in status.reporters, as a DNS subdomain. At most 253 characters. A heartbeat has no finalizers and no ownerReferences, and at most 4096 bytes of labels, annotations and managedFields in all; a cluster has at most 32 heartbeats.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -1707,7 +1707,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Reporter(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the controller from others. At most 253 bytes.",
+							Description: "name tells the controller from others. At most 253 bytes. One that writes ClusterHeartbeats needs a name that is a DNS subdomain, and is with the cluster's name and a dot at most 253 characters long.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -1,23 +1,20 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
-	"github.com/clusterregistry/operator/apiserver/storage/heartbeat"
 )
 
 func heartbeatOf(name, more string) string {
@@ -89,6 +86,10 @@ func TestHeartbeatsOfNothing(t *testing.T) {
 		{"no name", http.MethodPost, "v1beta1/clusterheartbeats", plain, strings.Replace(heartbeatOf("east.", ""), `"name"`, `"generateName"`, 1), 422, "such as east.agent"},
 		{"no DNS name", http.MethodPost, "v1beta1/clusterheartbeats", plain, heartbeatOf("east.A", ""), 422, "RFC 1123"},
 		{"a patch of none", http.MethodPatch, "v1beta1/clusterheartbeats/east.new", mergePatch, `{}`, 404, "not found"},
+		{"what keeps it", http.MethodPost, "v1beta1/clusterheartbeats", plain, kept("east.new"), 422, "metadata.finalizers"},
+		{"what keeps it, by an update", http.MethodPut, "v1beta1/clusterheartbeats/east.agent", plain, kept("east.agent"), 422, "metadata.finalizers"},
+		{"what keeps it, by an apply", http.MethodPatch, "v1beta1/clusterheartbeats/east.agent?fieldManager=agent", applyPatch, kept("east.agent"), 422, "metadata.finalizers"},
+		{"too much beside it", http.MethodPatch, "v1beta1/clusterheartbeats/east.agent", mergePatch, `{"metadata":{"annotations":{"a":"` + strings.Repeat("x", 5<<10) + `"}}}`, 422, "at most 4096 bytes"},
 		{"a watch", http.MethodGet, "v1beta1/clusterheartbeats?watch=true", "", "", 405, ""},
 		{"a deletion of all", http.MethodDelete, "v1beta1/clusterheartbeats", "", "", 405, ""},
 		{"in v1alpha1", http.MethodGet, "v1alpha1/clusterheartbeats", "", "", 404, ""},
@@ -105,71 +106,36 @@ func TestHeartbeatsOfNothing(t *testing.T) {
 	}
 }
 
-// clusters are what heartbeats are of, for those who look in the cache and in etcd.
-type clusters struct {
-	cached, latest map[string]types.UID
-	err            error
-	// asked is called before etcd is asked, if it is not nil.
-	asked func()
+func kept(name string) string {
+	return strings.Replace(heartbeatOf(name, ""), `{"name"`, `{"finalizers":["example.com/wait"],"name"`, 1)
 }
 
-func (c *clusters) Get(_ context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	of := c.cached
-	if options.ResourceVersion == "" {
-		if c.asked != nil {
-			c.asked()
+// TestHeartbeatsAreCounted: a cluster has as many as it may have reporters, and each of these
+// can be renewed still.
+func TestHeartbeatsAreCounted(t *testing.T) {
+	d := newDeskOn(t, cluster.GuardedFieldsOff, newHistory())
+	send := func(want int, method, name, kind string) {
+		t.Helper()
+		path := "v1beta1/clusterheartbeats"
+		if method != http.MethodPost {
+			path += "/" + name + "?fieldManager=agent"
 		}
-		if c.err != nil {
-			return nil, c.err
-		}
-		of = c.latest
-	}
-	uid, found := of[name]
-	if !found {
-		return nil, apierrors.NewNotFound(clusterregistry.Resource("clusters"), name)
-	}
-	return &clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}}, nil
-}
-
-// TestHeartbeatsGoWithTheirClusters: they stay no longer than their cluster, and no shorter.
-func TestHeartbeatsGoWithTheirClusters(t *testing.T) {
-	is := map[string]types.UID{"east": "1"}
-	other, none := map[string]types.UID{"east": "2"}, map[string]types.UID{}
-	for _, test := range []struct {
-		reason  string
-		of      clusters
-		renewed bool
-		stays   bool
-	}{
-		{"a cluster", clusters{cached: is, latest: is}, false, true},
-		{"one that is gone", clusters{cached: none, latest: none}, false, false},
-		{"another one of its name", clusters{cached: other, latest: other}, false, false},
-		{"one that is not in the cache yet", clusters{cached: none, latest: is}, false, true},
-		{"another one that is in the cache still", clusters{cached: other, latest: is}, false, true},
-		{"etcd does not answer", clusters{cached: none, latest: none, err: errors.New("no")}, false, true},
-		{"it is renewed meanwhile", clusters{cached: none, latest: none}, true, true},
-	} {
-		stored := newHistory()
-		const key = "/clusterheartbeats/east.agent"
-		if err := stored.Create(t.Context(), key, &clusterregistry.ClusterHeartbeat{ObjectMeta: metav1.ObjectMeta{Name: "east.agent", UID: "b"}, ClusterName: "east", ClusterUID: "1", Reporter: "agent"}, &clusterregistry.ClusterHeartbeat{}, 0); err != nil {
-			t.Fatal(err)
-		}
-		if test.renewed {
-			test.of.asked = func() {
-				if done, err := stored.swap(key, stored.now(key), stored.now(key), &clusterregistry.ClusterHeartbeat{}); !done || err != nil {
-					t.Error(done, err)
-				}
-			}
-		}
-		beats, err := heartbeat.New(scheme, stored, &test.of)
-		if err != nil {
-			t.Fatal(err)
-		}
-		beats.SweepOnce(t.Context())
-		if stays := stored.now(key) != nil; stays != test.stays {
-			t.Errorf("%s: the heartbeat stays: %t", test.reason, stays)
+		if code, answer, _ := d.send(method, path, kind, heartbeatOf(name, "")); code != want {
+			t.Errorf("%s %s: %d %s", method, name, code, answer)
 		}
 	}
+	for n := range validation.MaxReporters {
+		send(http.StatusCreated, http.MethodPost, fmt.Sprint("east.a", n), plain)
+	}
+	send(http.StatusForbidden, http.MethodPost, "east.more", plain)
+	send(http.StatusForbidden, http.MethodPut, "east.more", plain)
+	send(http.StatusForbidden, http.MethodPatch, "east.more", applyPatch)
+	send(http.StatusOK, http.MethodPut, "east.a0", plain)
+	send(http.StatusOK, http.MethodPatch, "east.a1", applyPatch)
+	if code, answer, _ := d.send(http.MethodPost, "v1beta1/clusters", plain, inSet("west", "")); code != http.StatusCreated {
+		t.Fatalf("%d %s", code, answer)
+	}
+	send(http.StatusCreated, http.MethodPost, "west.agent", plain)
 }
 
 // beats are the names in a list of heartbeats.
@@ -250,12 +216,25 @@ func TestHeartbeatsAreHidden(t *testing.T) {
 		t.Errorf("once b1 has moved, ann sees %q", got)
 	}
 	// Another cluster of a name, in another set, has none yet.
+	o.must("PATCH", path+"/g1.agent", mergePatch, `{"metadata":{"labels":{"of":"green"}}}`)
 	o.must("DELETE", "v1beta1/clusters/g1", plain, "")
 	o.put("g1", "blue")
 	if got := o.beats("ann,team", path); got != "b2.agent" {
 		t.Errorf("ann sees %q of the former g1", got)
 	}
 	same("ann,team", "GET", plain, "", http.StatusNotFound)
+	// Nor is it given to who may write those of the other one.
+	o.grants.set(true, "bob", "blue", "update", "patch")
+	same("bob", "DELETE", plain, "", http.StatusNotFound)
+	if code, answer := o.do(0, "bob", "PATCH", path+"/g1.agent", jsonPatch, `[{"op":"test","path":"/metadata/labels/of","value":"green"}]`); code != http.StatusNotFound {
+		t.Errorf("bob asks what the former g1 had: %d %s", code, answer)
+	}
+	if code, answer := o.do(0, "bob", "PUT", path+"/g1.agent", plain, heartbeatOf("g1.agent", "")); code != http.StatusCreated || strings.Contains(answer, "green") {
+		t.Errorf("bob writes that of the new g1: %d %s", code, answer)
+	}
+	if got := o.beats("ann,team", path+"?fieldSelector=clusterName%3Dg1"); got != "g1.agent" {
+		t.Errorf("ann sees %q of the new g1", got)
+	}
 	// Those of a cluster that is gone are for who sees all.
 	o.must("DELETE", "v1beta1/clusters/none", plain, "")
 	if code, _ := o.do(0, "ann,team", "DELETE", path+"/none.agent", plain, ""); code != http.StatusNotFound {
@@ -267,4 +246,20 @@ func TestHeartbeatsAreHidden(t *testing.T) {
 	o.grants.mu.Unlock()
 	same("dan", "GET", plain, "", http.StatusServiceUnavailable)
 	same("dan", "PUT", plain, heartbeatOf("NAME.agent", ""), http.StatusServiceUnavailable)
+}
+
+// TestHeartbeatsOutOfSight: of a cluster that moves out of sight while one is read, no renewal
+// made after that is shown.
+func TestHeartbeatsOutOfSight(t *testing.T) {
+	o := small(t, quick)
+	o.must("POST", "v1beta1/clusterheartbeats", plain, heartbeatOf("b1.agent", ""))
+	var moved sync.Once
+	o.stored.reading = func(key string) {
+		if key == "/clusterheartbeats/b1.agent" {
+			moved.Do(func() { o.move("b1", "green") })
+		}
+	}
+	if code, answer := o.do(0, "ann,team", "GET", "v1beta1/clusterheartbeats/b1.agent", plain, ""); code != http.StatusNotFound {
+		t.Errorf("%d %s", code, answer)
+	}
 }

@@ -18,7 +18,9 @@ type ClusterHeartbeat struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the object's standard metadata. The name is CLUSTER.REPORTER, such as
 	// east.agent: the name of the cluster, a dot, and the name of the reporter in
-	// status.reporters, as a DNS subdomain. At most 253 characters.
+	// status.reporters, as a DNS subdomain. At most 253 characters. A heartbeat has no
+	// finalizers and no ownerReferences, and at most 4096 bytes of labels, annotations and
+	// managedFields in all; a cluster has at most 32 heartbeats.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 

@@ -90,7 +90,9 @@ type NodeCount struct {
 
 // Reporter is a controller that reports of a cluster.
 type Reporter struct {
-	// name tells the controller from others. At most 253 bytes.
+	// name tells the controller from others. At most 253 bytes. One that writes
+	// ClusterHeartbeats needs a name that is a DNS subdomain, and is with the cluster's name
+	// and a dot at most 253 characters long.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// lastSeen is when the controller last had a sign of life of the cluster, before it wrote

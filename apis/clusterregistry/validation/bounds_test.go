@@ -41,6 +41,38 @@ func TestMetadataBounds(t *testing.T) {
 	only(t, "metadata.finalizers", validation.Cluster(cluster, form.V1beta1))
 }
 
+// TestHeartbeatBounds: a heartbeat has little besides its name, and nothing that keeps it.
+func TestHeartbeatBounds(t *testing.T) {
+	old := &clusterregistry.ClusterHeartbeat{ObjectMeta: metav1.ObjectMeta{Name: "east.agent", ResourceVersion: "1"}, ClusterName: "east"}
+	half := strings.Repeat("x", validation.MaxHeartbeat/2)
+	for _, test := range []struct {
+		path string
+		meta metav1.ObjectMeta
+	}{
+		{"", metav1.ObjectMeta{Annotations: map[string]string{"a": half}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "agent", Operation: metav1.ManagedFieldsOperationApply}}}},
+		{"metadata", metav1.ObjectMeta{Annotations: map[string]string{"a": half, "b": half}}},
+		{"metadata", metav1.ObjectMeta{Labels: map[string]string{"a": half}, Annotations: map[string]string{"a": half}}},
+		{"metadata", metav1.ObjectMeta{Annotations: map[string]string{"a": half}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: half, Operation: metav1.ManagedFieldsOperationApply}}}},
+		{"metadata.finalizers", metav1.ObjectMeta{Finalizers: []string{"example.com/wait"}}},
+		{"metadata.ownerReferences", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "a"}}}},
+	} {
+		beat := &clusterregistry.ClusterHeartbeat{ObjectMeta: test.meta, ClusterName: "east"}
+		beat.Name, beat.ResourceVersion = old.Name, old.ResourceVersion
+		for _, faults := range []field.ErrorList{validation.ClusterHeartbeat(beat), validation.ClusterHeartbeatUpdate(beat, old)} {
+			if test.path != "" {
+				only(t, test.path, faults)
+			} else if len(faults) > 0 {
+				t.Error(faults.ToAggregate())
+			}
+		}
+		for _, fault := range validation.ClusterHeartbeatUpdate(beat, beat) {
+			if fault.Field == test.path {
+				t.Errorf("as it is stored: %v", fault)
+			}
+		}
+	}
+}
+
 // TestFaultsAreBounded: what is more than one can read is counted.
 func TestFaultsAreBounded(t *testing.T) {
 	for _, n := range []int{32, 33, 5000} {

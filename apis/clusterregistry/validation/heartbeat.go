@@ -1,7 +1,10 @@
 package validation
 
 import (
+	"fmt"
+
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -9,7 +12,7 @@ import (
 
 // ClusterHeartbeat returns the faults of a new heartbeat.
 func ClusterHeartbeat(beat *clusterregistry.ClusterHeartbeat) field.ErrorList {
-	if faults := metadataBounds(&beat.ObjectMeta); len(faults) > 0 {
+	if faults := heartbeatBounds(&beat.ObjectMeta); len(faults) > 0 {
 		return discreet(faults)
 	}
 	path := field.NewPath("metadata")
@@ -23,8 +26,25 @@ func ClusterHeartbeat(beat *clusterregistry.ClusterHeartbeat) field.ErrorList {
 // ClusterHeartbeatUpdate returns the faults of a change to a heartbeat. What the stored
 // heartbeat has wrong, too, and in no lesser measure, is none.
 func ClusterHeartbeatUpdate(beat, old *clusterregistry.ClusterHeartbeat) field.ErrorList {
-	if faults := added(&beat.ObjectMeta, &old.ObjectMeta, metadataBounds); len(faults) > 0 {
+	if faults := added(&beat.ObjectMeta, &old.ObjectMeta, heartbeatBounds); len(faults) > 0 {
 		return discreet(faults)
 	}
 	return discreet(apivalidation.ValidateObjectMetaUpdate(&beat.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata")))
+}
+
+// heartbeatBounds returns the faults of metadata that would let a reporter store more than a
+// sign of life, or keep it after its cluster: nothing that could wait for that learns of it.
+func heartbeatBounds(meta *metav1.ObjectMeta) field.ErrorList {
+	path, n := field.NewPath("metadata"), 0
+	for _, texts := range []map[string]string{meta.Labels, meta.Annotations} {
+		for key, value := range texts {
+			n += len(key) + len(value)
+		}
+	}
+	for i := range meta.ManagedFields {
+		n += meta.ManagedFields[i].Size()
+	}
+	faults := count(path.Child("finalizers"), len(meta.Finalizers), 0)
+	faults = append(faults, count(path.Child("ownerReferences"), len(meta.OwnerReferences), 0)...)
+	return append(faults, size(path, n, MaxHeartbeat, fmt.Sprintf("must have at most %d bytes of labels, annotations and managedFields in all", MaxHeartbeat))...)
 }

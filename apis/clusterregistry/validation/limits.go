@@ -39,6 +39,9 @@ const (
 	// MaxMetadata bounds labels, finalizers and owner references together; Kubernetes
 	// itself bounds annotations.
 	MaxMetadata = 64 << 10
+	// MaxHeartbeat bounds labels, annotations and managed fields of a heartbeat together, and
+	// MaxReporters also the heartbeats of a cluster.
+	MaxHeartbeat = 4 << 10
 	// MaxCABundle bounds one CA bundle, in bytes of PEM.
 	MaxCABundle = 64 << 10
 	// MaxCABundles bounds the distinct CA bundles of an object together.

@@ -9,18 +9,22 @@ package heartbeat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	"github.com/clusterregistry/operator/apiserver/storage/patch"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
@@ -30,6 +34,8 @@ type Clusters interface {
 	// Get returns a cluster: of the resource version "0" from a watch cache, and of none by
 	// etcd's latest state.
 	Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error)
+	// List returns all of them, of a version in the same way.
+	List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error)
 }
 
 // REST serves heartbeats.
@@ -73,7 +79,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, clusters Clu
 		ResetFieldsStrategy:       main,
 		TableConvertor:            columns,
 	}
-	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes}); err != nil {
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes, Indexers: indexers()}); err != nil {
 		return nil, fmt.Errorf("storage of %s: %w", Resource, err)
 	}
 	return &REST{store, clusters}, nil
@@ -122,15 +128,24 @@ func (r *REST) List(ctx context.Context, options *internalversion.ListOptions) (
 
 // Create stores a new heartbeat.
 func (r *REST) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := r.stamp(ctx, object.(*clusterregistry.ClusterHeartbeat)); err != nil {
+	if err := r.begin(ctx, object.(*clusterregistry.ClusterHeartbeat)); err != nil {
 		return nil, err
 	}
 	return r.Store.Create(ctx, object, validate, options)
 }
 
-// Update renews a heartbeat or creates it.
+// Update renews a heartbeat or creates it. One of a former cluster is none.
 func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.Store.Update(ctx, name, stamped{patch.Blame(object), r}, create, update, forceCreate, options)
+	for {
+		out, created, err := r.Store.Update(ctx, name, stamped{patch.Blame(object), r}, create, update, forceCreate, options)
+		var left former
+		if !errors.As(err, &left) {
+			return out, created, err
+		}
+		if err := r.purge(ctx, left.beat); err != nil {
+			return nil, false, err
+		}
+	}
 }
 
 // Delete deletes a heartbeat.
@@ -147,35 +162,73 @@ type stamped struct {
 	beats *REST
 }
 
-// UpdatedObject returns what becomes of a heartbeat.
+// former is the error of a heartbeat whose cluster is gone, while another has its name.
+type former struct {
+	beat *clusterregistry.ClusterHeartbeat
+}
+
+// Error says that.
+func (f former) Error() string { return f.beat.Name + " is of another cluster, which had this name" }
+
+// UpdatedObject returns what becomes of a heartbeat. Whose it is comes first: of another
+// cluster's, a patch may tell what it has.
 func (s stamped) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+	stored := old.(*clusterregistry.ClusterHeartbeat)
+	if stored.ResourceVersion != "" {
+		cluster, err := s.beats.cluster(ctx, stored.ClusterName, stored.ClusterUID)
+		if err != nil {
+			return nil, err
+		}
+		if cluster.UID != stored.ClusterUID {
+			return nil, former{stored.DeepCopy()}
+		}
+	}
 	object, err := s.UpdatedObjectInfo.UpdatedObject(ctx, old)
 	if err != nil {
 		return nil, err
 	}
-	return object, s.beats.stamp(ctx, object.(*clusterregistry.ClusterHeartbeat))
+	beat := object.(*clusterregistry.ClusterHeartbeat)
+	if stored.ResourceVersion == "" {
+		return beat, s.beats.begin(ctx, beat)
+	}
+	stamp(beat, stored.ClusterUID)
+	return beat, nil
 }
 
 // stamp sets what the server alone sets. Times are of whole seconds, as they are stored: what
 // is renewed more often is not written.
-func (r *REST) stamp(ctx context.Context, beat *clusterregistry.ClusterHeartbeat) error {
-	beat.ClusterUID, beat.RenewTime = "", metav1.Now().Rfc3339Copy()
+func stamp(beat *clusterregistry.ClusterHeartbeat, of types.UID) {
+	beat.ClusterUID, beat.RenewTime = of, metav1.Now().Rfc3339Copy()
 	beat.ClusterName, beat.Reporter = clusterregistry.HeartbeatOf(beat.Name)
+}
+
+// begin stamps a new heartbeat, unless its cluster has as many as reporters. They are counted
+// in the watch cache: a few that come at once may pass.
+func (r *REST) begin(ctx context.Context, beat *clusterregistry.ClusterHeartbeat) error {
+	stamp(beat, "")
 	if beat.ClusterName == "" {
 		return nil // which is invalid
 	}
-	cluster, err := r.cluster(ctx, beat.ClusterName)
+	cluster, err := r.cluster(ctx, beat.ClusterName, "")
 	if err != nil {
 		return err
 	}
 	beat.ClusterUID = cluster.UID
+	others, err := r.List(ctx, &internalversion.ListOptions{ResourceVersion: "0", FieldSelector: fields.OneTermEqualSelector(ClusterField, beat.ClusterName)})
+	if err != nil {
+		return err
+	}
+	if len(others.(*clusterregistry.ClusterHeartbeatList).Items) >= validation.MaxReporters {
+		return apierrors.NewForbidden(Resource, beat.Name, fmt.Errorf("cluster %s has %d heartbeats, and can't have more", beat.ClusterName, validation.MaxReporters))
+	}
 	return nil
 }
 
-// cluster returns a cluster. One that is new may not be in the cache yet.
-func (r *REST) cluster(ctx context.Context, name string) (*clusterregistry.Cluster, error) {
+// cluster returns a cluster. One that is new, or another one than is known, may not be in the
+// cache yet.
+func (r *REST) cluster(ctx context.Context, name string, known types.UID) (*clusterregistry.Cluster, error) {
 	object, err := r.clusters.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || err == nil && known != "" && object.(*clusterregistry.Cluster).UID != known {
 		object, err = r.clusters.Get(ctx, name, &metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -48,15 +49,16 @@ func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field
 // GetResetFields names the fields that no one can own.
 func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	set := fieldpath.NewSet()
-	for _, name := range []string{clusterField, "clusterUID", reporterField, "renewTime"} {
+	for _, name := range []string{ClusterField, "clusterUID", reporterField, "renewTime"} {
 		set.Insert(fieldpath.MakePathOrDie(name))
 	}
 	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1beta1.SchemeGroupVersion.String()): set}
 }
 
-// The fields, beside metadata.name, that a field selector may name.
+// The fields, beside metadata.name, that a field selector may name. Watch caches have an index
+// by ClusterField.
 const (
-	clusterField  = "clusterName"
+	ClusterField  = "clusterName"
 	reporterField = "reporter"
 )
 
@@ -64,10 +66,10 @@ const (
 func AddFieldLabelConversions(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(v1beta1.SchemeGroupVersion.WithKind("ClusterHeartbeat"), func(label, value string) (string, string, error) {
 		switch label {
-		case "metadata.name", clusterField, reporterField:
+		case "metadata.name", ClusterField, reporterField:
 			return label, value, nil
 		}
-		return "", "", fmt.Errorf("heartbeats can't be selected by field %q; the fields are metadata.name, %s, %s", label, clusterField, reporterField)
+		return "", "", fmt.Errorf("heartbeats can't be selected by field %q; the fields are metadata.name, %s, %s", label, ClusterField, reporterField)
 	})
 }
 
@@ -78,13 +80,24 @@ func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 		return nil, nil, fmt.Errorf("%T is not a ClusterHeartbeat", obj)
 	}
 	set := generic.ObjectMetaFieldsSet(&beat.ObjectMeta, false)
-	set[clusterField], set[reporterField] = beat.ClusterName, beat.Reporter
+	set[ClusterField], set[reporterField] = beat.ClusterName, beat.Reporter
 	return beat.Labels, set, nil
 }
 
 // match returns the predicate of a list.
 func match(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
-	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes}
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes, IndexFields: []string{ClusterField}}
+}
+
+// indexers are what watch caches look heartbeats up by.
+func indexers() *cache.Indexers {
+	return &cache.Indexers{storage.FieldIndex(ClusterField): func(obj any) ([]string, error) {
+		beat, ok := obj.(*clusterregistry.ClusterHeartbeat)
+		if !ok {
+			return nil, fmt.Errorf("%T is not a ClusterHeartbeat", obj)
+		}
+		return []string{beat.ClusterName}, nil
+	}}
 }
 
 var columns = table.Convertor[*clusterregistry.ClusterHeartbeat]{

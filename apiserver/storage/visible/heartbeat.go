@@ -6,6 +6,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -41,11 +42,12 @@ func (r *HeartbeatREST) Get(ctx context.Context, name string, options *metav1.Ge
 	if view.All {
 		return r.REST.Get(ctx, name, options)
 	}
-	seen, err := r.seen(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+	// The cluster comes second: if it moves out of sight meanwhile, nothing is shown.
 	object, err := r.REST.Get(ctx, name, &metav1.GetOptions{})
+	seen, lookErr := r.seen(ctx, name)
+	if lookErr != nil {
+		return nil, lookErr
+	}
 	if err == nil && object.(*clusterregistry.ClusterHeartbeat).ClusterUID != seen.UID {
 		err = noHeartbeat(name) // it is of another cluster, which had this name
 	}
@@ -96,13 +98,9 @@ func (r *HeartbeatREST) List(ctx context.Context, options *internalversion.ListO
 	if err != nil {
 		return nil, nameless(view, err)
 	}
-	clusters, err := r.clusters.List(ctx, nil)
+	seen, err := r.shown(ctx, options.FieldSelector)
 	if err != nil {
 		return nil, err
-	}
-	seen := map[string]types.UID{}
-	for _, cluster := range clusters.(*clusterregistry.ClusterList).Items {
-		seen[cluster.Name] = cluster.UID
 	}
 	list := object.(*clusterregistry.ClusterHeartbeatList)
 	out := &clusterregistry.ClusterHeartbeatList{ListMeta: metav1.ListMeta{ResourceVersion: list.ResourceVersion}}
@@ -114,12 +112,40 @@ func (r *HeartbeatREST) List(ctx context.Context, options *internalversion.ListO
 	return out, nil
 }
 
-// may returns an error when the caller may not write the heartbeat of a name.
-func (r *HeartbeatREST) may(ctx context.Context, name string) error {
+// shown returns the clusters that the caller sees, of those that a field selector may select.
+func (r *HeartbeatREST) shown(ctx context.Context, selector fields.Selector) (map[string]types.UID, error) {
+	seen := map[string]types.UID{}
+	if selector != nil {
+		if name, exact := selector.RequiresExactMatch(heartbeat.ClusterField); exact && name != "" {
+			object, err := r.clusters.Get(ctx, name, &metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return seen, nil
+			}
+			if err != nil {
+				return nil, err
+			}
+			seen[name] = object.(*clusterregistry.Cluster).UID
+			return seen, nil
+		}
+	}
+	clusters, err := r.clusters.List(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, cluster := range clusters.(*clusterregistry.ClusterList).Items {
+		seen[cluster.Name] = cluster.UID
+	}
+	return seen, nil
+}
+
+// may returns an error when the caller may not write the heartbeat of a name, and else the UID
+// of its cluster.
+func (r *HeartbeatREST) may(ctx context.Context, name string) (types.UID, error) {
 	cluster, _ := clusterregistry.HeartbeatOf(name)
 	if cluster == "" {
-		return nil // there is none, nor can there be
+		return "", nil // there is none, nor can there be
 	}
+	uid := types.UID("")
 	stored, err := r.clusters.REST.Get(ctx, cluster, &metav1.GetOptions{})
 	if err == nil {
 		// As a write of its status does, which is never created or deleted.
@@ -127,19 +153,19 @@ func (r *HeartbeatREST) may(ctx context.Context, name string) error {
 		if verbOf(ctx) == patching {
 			verb = patching
 		}
-		err = r.clusters.may(ctx, verb, stored.(*clusterregistry.Cluster))
+		uid, err = stored.(*clusterregistry.Cluster).UID, r.clusters.may(ctx, verb, stored.(*clusterregistry.Cluster))
 	} else {
 		err = r.clusters.unread(ctx, cluster, err)
 	}
 	if apierrors.IsNotFound(plain(err)) {
-		return heartbeat.Missing(cluster)
+		return "", heartbeat.Missing(cluster)
 	}
-	return plain(err)
+	return uid, plain(err)
 }
 
 // Create stores a new heartbeat.
 func (r *HeartbeatREST) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := r.may(ctx, object.(*clusterregistry.ClusterHeartbeat).Name); err != nil {
+	if _, err := r.may(ctx, object.(*clusterregistry.ClusterHeartbeat).Name); err != nil {
 		return nil, err
 	}
 	return r.REST.Create(ctx, object, validate, options)
@@ -147,7 +173,7 @@ func (r *HeartbeatREST) Create(ctx context.Context, object runtime.Object, valid
 
 // Update renews a heartbeat or creates it.
 func (r *HeartbeatREST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	if err := r.may(ctx, name); err != nil {
+	if _, err := r.may(ctx, name); err != nil {
 		return nil, false, err
 	}
 	return r.REST.Update(ctx, name, object, create, update, forceCreate, options)
@@ -155,24 +181,36 @@ func (r *HeartbeatREST) Update(ctx context.Context, name string, object rest.Upd
 
 // Delete deletes a heartbeat.
 func (r *HeartbeatREST) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	if err := r.mayDelete(ctx, name); err != nil {
+	of, err := r.mayDelete(ctx, name)
+	if err != nil {
 		return nil, false, err
 	}
-	return r.REST.Delete(ctx, name, validate, options)
+	return r.REST.Delete(ctx, name, func(ctx context.Context, object runtime.Object) error {
+		if of != "" && object.(*clusterregistry.ClusterHeartbeat).ClusterUID != of {
+			return noHeartbeat(name)
+		}
+		return validate(ctx, object)
+	}, options)
 }
 
-// mayDelete returns an error when the caller may not delete the heartbeat of a name. One whose
-// cluster is gone is for who sees all clusters.
-func (r *HeartbeatREST) mayDelete(ctx context.Context, name string) error {
-	err := r.may(ctx, name)
-	if !apierrors.IsNotFound(err) {
-		return err
+// mayDelete returns an error when the caller may not delete the heartbeat of a name, and else
+// the UID of the cluster that it has to be of. Who sees all clusters may delete that of any,
+// also of one that is gone: there is no UID then.
+func (r *HeartbeatREST) mayDelete(ctx context.Context, name string) (types.UID, error) {
+	uid, err := r.may(ctx, name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", err
 	}
-	view, err := r.clusters.policy.View(ctx)
-	if err == nil && !view.All {
-		err = noHeartbeat(name)
+	view, failed := r.clusters.policy.View(ctx)
+	switch {
+	case failed != nil:
+		return "", failed
+	case view.All:
+		return "", nil
+	case err != nil:
+		return "", noHeartbeat(name)
 	}
-	return err
+	return uid, nil
 }
 
 // GetCorruptObjDeleter returns what deletes heartbeats that can't be read.
@@ -192,7 +230,7 @@ type corruptHeartbeat struct {
 
 // Delete deletes one.
 func (c corruptHeartbeat) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	if err := c.beats.mayDelete(ctx, name); err != nil {
+	if _, err := c.beats.mayDelete(ctx, name); err != nil {
 		return nil, false, err
 	}
 	return c.GracefulDeleter.Delete(ctx, name, validate, options)

@@ -12,7 +12,9 @@ import (
 //
 // Reporter is a controller that reports of a cluster.
 type ReporterApplyConfiguration struct {
-	// name tells the controller from others. At most 253 bytes.
+	// name tells the controller from others. At most 253 bytes. One that writes
+	// ClusterHeartbeats needs a name that is a DNS subdomain, and is with the cluster's name
+	// and a dot at most 253 characters long.
 	Name *string `json:"name,omitempty"`
 	// lastSeen is when the controller last had a sign of life of the cluster, before it wrote
 	// this entry. One that has signs of life all the time writes a ClusterHeartbeat for each:
