@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,11 +73,78 @@ func TestHeartbeatsAreHeard(t *testing.T) {
 	if !slices.Equal(b.said, []contract.FunctionState{contract.FunctionFailing}) {
 		t.Errorf("while heartbeats can't be listed, it says %v", b.said)
 	}
-	registry.err, registry.items = nil, nil
-	minute("once they can, and there is none", "Unknown HeartbeatMissed")
+	registry.err = nil
+	minute("once they can, and no agent could write yet", "True Reported")
 	if !slices.Equal(b.said, []contract.FunctionState{contract.FunctionFailing, contract.FunctionRunning}) {
 		t.Errorf("in the end, it says %v", b.said)
 	}
+	minute("two minutes after the last that failed", "True Reported")
+	minute("after three", "Unknown HeartbeatMissed")
+	registry.err = errors.New("no")
+	minute("while they can't be listed once more", "Unknown HeartbeatMissed")
+	registry.err = nil
+	minute("once they can, and it is silent as before", "Unknown HeartbeatMissed")
+}
+
+// TestOlderServers: of a registry whose servers have no heartbeats, all is as without; of one
+// where some have, what the others say forgets nothing.
+func TestOlderServers(t *testing.T) {
+	resource := v1beta1.SchemeGroupVersion.WithResource("clusterheartbeats").GroupResource()
+	none := apierrors.NewNotFound(resource, "")
+	for _, before := range []error{none, apierrors.NewForbidden(resource, "", nil)} {
+		east := entry("east")
+		east.Spec.Heartbeat = &v1beta1.Heartbeat{PeriodSeconds: 60, ToleratedMisses: 1}
+		east.Status = &v1beta1.ClusterStatus{Reporters: []v1beta1.Reporter{{Name: "agent", Conditions: []metav1.Condition{{Type: Available, Status: metav1.ConditionTrue, Reason: "Up"}}}}}
+		b, registry := newBench(t, east), &beats{err: before}
+		b.Heartbeats = registry
+		b.answer(refused, "east")
+		minutes := func(want string, answers ...error) {
+			t.Helper()
+			for _, registry.err = range answers {
+				_ = b.hear(t.Context())
+				b.check("east")
+			}
+			if got := b.shown("east", Available); got != want {
+				t.Errorf("after %v: %s, want %s", answers, got, want)
+			}
+		}
+		minutes("True Reported", before, before, before)
+		minutes("Unknown HeartbeatMissed", before)
+		if len(b.said) > 1 || len(b.said) == 1 && b.said[0] != contract.FunctionRunning {
+			t.Errorf("after %v: it says %v", before, b.said)
+		}
+		registry.renew(east.UID)
+		minutes("True Reported", nil)
+		minutes("Unknown HeartbeatMissed", none, nil, none, nil)
+		b.said = nil
+		minutes("Unknown HeartbeatMissed", before, before, before)
+		if !slices.Equal(b.said, []contract.FunctionState{contract.FunctionFailing}) {
+			t.Errorf("after %v again: it says %v", before, b.said)
+		}
+	}
+}
+
+// TestHearingEnds gives up a list that hangs, and counts it as one that failed.
+func TestHearingEnds(t *testing.T) {
+	b := newBench(t)
+	b.Heartbeats = deaf{}
+	if err := b.hear(t.Context()); !errors.Is(err, errHung) {
+		t.Error(err)
+	}
+}
+
+// deaf never answers, but to who does not wait for ever.
+type deaf struct {
+	typed.ClusterHeartbeatInterface
+}
+
+var errHung = errors.New("hung")
+
+func (deaf) List(ctx context.Context, _ metav1.ListOptions) (*v1beta1.ClusterHeartbeatList, error) {
+	if _, ends := ctx.Deadline(); ends {
+		return nil, errHung
+	}
+	return &v1beta1.ClusterHeartbeatList{}, nil
 }
 
 // TestListening lists heartbeats once in a period.
@@ -90,7 +158,7 @@ func TestListening(t *testing.T) {
 		return func() bool {
 			b.Controller.mu.Lock()
 			defer b.Controller.mu.Unlock()
-			return b.heard.at.Equal(at)
+			return b.heard.now.until.Equal(at)
 		}
 	}
 	eventually(t, "the first list", heard(b.clock.Now()))
