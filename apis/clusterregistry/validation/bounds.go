@@ -33,7 +33,7 @@ func outOfBounds(cluster, old *clusterregistry.Cluster, version string) field.Er
 
 // metadataBounds returns a fault for metadata that are too large.
 func metadataBounds(meta *metav1.ObjectMeta) field.ErrorList {
-	path, n := field.NewPath("metadata"), 0
+	path, n := field.NewPath("metadata"), len(meta.GenerateName) // which no one validates in an update
 	for key, value := range meta.Labels {
 		n += len(key) + len(value)
 	}
@@ -45,7 +45,7 @@ func metadataBounds(meta *metav1.ObjectMeta) field.ErrorList {
 	}
 	faults := count(path.Child("finalizers"), len(meta.Finalizers), MaxItems)
 	faults = append(faults, count(path.Child("ownerReferences"), len(meta.OwnerReferences), MaxItems)...)
-	return append(faults, size(path, n, MaxMetadata, fmt.Sprintf("must have at most %d bytes of labels, finalizers and ownerReferences in all", MaxMetadata))...)
+	return append(faults, size(path, n, MaxMetadata, fmt.Sprintf("must have at most %d bytes of generateName, labels, finalizers and ownerReferences in all", MaxMetadata))...)
 }
 
 // plainBounds returns the faults of v1alpha1's form that is too large.

@@ -53,6 +53,7 @@ func TestHeartbeatBounds(t *testing.T) {
 		{"metadata", metav1.ObjectMeta{Annotations: map[string]string{"a": half, "b": half}}},
 		{"metadata", metav1.ObjectMeta{Labels: map[string]string{"a": half}, Annotations: map[string]string{"a": half}}},
 		{"metadata", metav1.ObjectMeta{Annotations: map[string]string{"a": half}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: half, Operation: metav1.ManagedFieldsOperationApply}}}},
+		{"metadata", metav1.ObjectMeta{GenerateName: half + half + "x"}},
 		{"metadata.finalizers", metav1.ObjectMeta{Finalizers: []string{"example.com/wait"}}},
 		{"metadata.ownerReferences", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "a", UID: "a"}}}},
 	} {

@@ -35,7 +35,7 @@ func ClusterHeartbeatUpdate(beat, old *clusterregistry.ClusterHeartbeat) field.E
 // heartbeatBounds returns the faults of metadata that would let a reporter store more than a
 // sign of life, or keep it after its cluster: nothing that could wait for that learns of it.
 func heartbeatBounds(meta *metav1.ObjectMeta) field.ErrorList {
-	path, n := field.NewPath("metadata"), 0
+	path, n := field.NewPath("metadata"), len(meta.GenerateName)
 	for _, texts := range []map[string]string{meta.Labels, meta.Annotations} {
 		for key, value := range texts {
 			n += len(key) + len(value)
@@ -46,5 +46,5 @@ func heartbeatBounds(meta *metav1.ObjectMeta) field.ErrorList {
 	}
 	faults := count(path.Child("finalizers"), len(meta.Finalizers), 0)
 	faults = append(faults, count(path.Child("ownerReferences"), len(meta.OwnerReferences), 0)...)
-	return append(faults, size(path, n, MaxHeartbeat, fmt.Sprintf("must have at most %d bytes of labels, annotations and managedFields in all", MaxHeartbeat))...)
+	return append(faults, size(path, n, MaxHeartbeat, fmt.Sprintf("must have at most %d bytes of generateName, labels, annotations and managedFields in all", MaxHeartbeat))...)
 }
