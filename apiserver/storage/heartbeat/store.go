@@ -136,8 +136,12 @@ func (r *REST) Create(ctx context.Context, object runtime.Object, validate rest.
 
 // Update renews a heartbeat or creates it. One of a former cluster is none.
 func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	of := types.UID("")
+	if known, is := object.(Of); is {
+		object, of = known.UpdatedObjectInfo, known.UID
+	}
 	for {
-		out, created, err := r.Store.Update(ctx, name, stamped{patch.Blame(object), r}, create, update, forceCreate, options)
+		out, created, err := r.Store.Update(ctx, name, stamped{patch.Blame(object), r, of}, create, update, forceCreate, options)
 		var left former
 		if !errors.As(err, &left) {
 			return out, created, err
@@ -156,10 +160,18 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 // GetCorruptObjDeleter returns what deletes heartbeats that can't be read.
 func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter { return r.Store.GetCorruptObjDeleter() }
 
-// stamped is what becomes of a heartbeat, as the server sets it.
+// Of is a change of a heartbeat of the cluster with a UID, which the caller has read from etcd.
+type Of struct {
+	rest.UpdatedObjectInfo
+	UID types.UID
+}
+
+// stamped is what becomes of a heartbeat, as the server sets it: of the cluster with a UID, where
+// it is known already.
 type stamped struct {
 	rest.UpdatedObjectInfo
 	beats *REST
+	of    types.UID
 }
 
 // former is the error of a heartbeat whose cluster is gone, while another has its name.
@@ -175,11 +187,15 @@ func (f former) Error() string { return f.beat.Name + " is of another cluster, w
 func (s stamped) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	stored := old.(*clusterregistry.ClusterHeartbeat)
 	if stored.ResourceVersion != "" {
-		cluster, err := s.beats.cluster(ctx, stored.ClusterName, stored.ClusterUID)
-		if err != nil {
-			return nil, err
+		of := s.of
+		if of == "" {
+			cluster, err := s.beats.cluster(ctx, stored.ClusterName, stored.ClusterUID)
+			if err != nil {
+				return nil, err
+			}
+			of = cluster.UID
 		}
-		if cluster.UID != stored.ClusterUID {
+		if of != stored.ClusterUID {
 			return nil, former{stored.DeepCopy()}
 		}
 	}

@@ -173,10 +173,11 @@ func (r *HeartbeatREST) Create(ctx context.Context, object runtime.Object, valid
 
 // Update renews a heartbeat or creates it.
 func (r *HeartbeatREST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	if _, err := r.may(ctx, name); err != nil {
+	of, err := r.may(ctx, name)
+	if err != nil {
 		return nil, false, err
 	}
-	return r.REST.Update(ctx, name, object, create, update, forceCreate, options)
+	return r.REST.Update(ctx, name, heartbeat.Of{UpdatedObjectInfo: object, UID: of}, create, update, forceCreate, options)
 }
 
 // Delete deletes a heartbeat.
