@@ -131,7 +131,7 @@ func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time, bo
 	}
 	return evidence{
 		history: s.history, unreached: unreached, isolated: c.isolated, proven: c.outage.proven(), undecided: c.undecided(s, published(cluster)),
-		led: s.led, moved: s.moved, silence: c.silence(since),
+		led: s.led, moved: s.moved, silence: c.silence(s, since),
 	}, s.seen, true
 }
 

@@ -38,6 +38,9 @@ type state struct {
 	// seen is the last sign of life that this controller had itself, sign the last of
 	// any reporter, by a heartbeat or an entry: both by the clock of this process.
 	seen, sign time.Time
+	// silence is the longest that was known since the sign of, which tells the last one.
+	silence time.Duration
+	of      time.Time
 }
 
 func (s *state) failing() bool {

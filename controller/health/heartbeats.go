@@ -16,9 +16,10 @@ import (
 
 // heard is what was found when heartbeats were last listed.
 type heard struct {
-	// now is the time since the last list that failed, and before that until it did: in
-	// between, reporters could not be heard, and may not have been able to write.
-	now, before stretch
+	// from is when the first list succeeded after the last that failed: before, reporters could
+	// not be heard, and may not have been able to write. until is when the last of the lists
+	// since began, zero for none.
+	from, until time.Time
 	// beats are they, by name, when a list last succeeded: then served is true.
 	beats  map[string]beat
 	served bool
@@ -27,30 +28,14 @@ type heard struct {
 	why      error
 }
 
-// stretch is a time in which every list succeeded: from the last failure before, until the
-// last of them began, which is zero for none.
-type stretch struct{ from, until time.Time }
-
-// without returns how long there was no sign of life in the stretch.
-func (s stretch) without(since time.Time) time.Duration {
-	if s.from.After(since) {
-		since = s.from
-	}
-	return s.until.Sub(since)
-}
-
-// fail notes a list that failed, and ends a stretch. A server that has no heartbeats, of
-// several, ends none: others are written to meanwhile.
-func (h *heard) fail(at time.Time, why error) {
+// fail notes a list that failed. One of a server that has no heartbeats, of several, is no time
+// in which no one is heard: others are written to.
+func (h *heard) fail(why error) {
 	h.failures++
 	h.why = why
-	if apierrors.IsNotFound(why) {
-		return
+	if !apierrors.IsNotFound(why) {
+		h.until = time.Time{}
 	}
-	if !h.now.until.IsZero() {
-		h.before = h.now
-	}
-	h.now = stretch{from: at}
 }
 
 // beat is what tells a heartbeat from the one before.
@@ -94,9 +79,12 @@ func (c *Controller) hear(ctx context.Context) error {
 	case err == nil:
 		c.heard.served = true
 	case !c.heard.served && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)):
+		if c.heard.until.IsZero() {
+			klog.FromContext(ctx).Info("Heartbeats are not listed, and entries and probes alone count", "reason", err.Error())
+		}
 		// A server that has none: it is older, and authorization may come first.
 	default:
-		c.heard.fail(c.Clock.Now(), err)
+		c.heard.fail(err)
 		return err
 	}
 	for name, of := range beats {
@@ -104,19 +92,30 @@ func (c *Controller) hear(ctx context.Context) error {
 			s.sign = now
 		}
 	}
-	c.heard.now.until, c.heard.beats = now, beats
+	if c.heard.until.IsZero() {
+		c.heard.from = now
+	}
+	c.heard.until, c.heard.beats = now, beats
 	c.heard.failures, c.heard.why = 0, nil
 	return nil
 }
 
 // silence returns how long no reporter of a cluster is known to have had a sign of life, since
-// a moment: until heartbeats were last listed, and without a time in which they could not be.
-// The caller holds the lock.
-func (c *Controller) silence(since time.Time) time.Duration {
-	if c.Heartbeats == nil {
-		return c.Clock.Since(since)
+// a moment: until heartbeats were last listed, and without a time in which they could not be. It
+// gets no shorter until there is a sign. The caller holds the lock.
+func (c *Controller) silence(s *state, since time.Time) time.Duration {
+	if !s.of.Equal(s.sign) {
+		s.of, s.silence = s.sign, 0
 	}
-	return max(0, c.heard.now.without(since), c.heard.before.without(since))
+	until := c.Clock.Now()
+	if c.Heartbeats != nil {
+		until = c.heard.until
+		if c.heard.from.After(since) {
+			since = c.heard.from
+		}
+	}
+	s.silence = max(s.silence, until.Sub(since))
+	return s.silence
 }
 
 // unheard says why the silence of clusters is not known; "" when it is.
