@@ -110,7 +110,7 @@ func (s *session) choose() {
 	}
 	for name := range *now {
 		if before == nil || !before.Has(name) {
-			s.verifier.queue.Add(name)
+			s.verifier.Queue.Add(name)
 		}
 	}
 }

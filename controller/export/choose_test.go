@@ -279,7 +279,8 @@ func TestAskedAtStart(t *testing.T) {
 	c.put(member("east"), member("west"))
 	c.decide([]string{"east"})
 	c.store(nil)
-	c.verifier.found, c.asked = map[string]verification{}, nil
+	c.restart()
+	c.asked = nil
 	p := c.publishers[0]
 	p.session = nil
 	c.put(member("east"), member("west"))

@@ -19,6 +19,7 @@ import (
 	informer "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
 	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
+	"github.com/clusterregistry/operator/controller/export/verify"
 	"github.com/clusterregistry/operator/controller/probe"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -75,7 +76,7 @@ type Controller struct {
 	Config
 	lister     lister.ClusterLister
 	publishers []*publisher
-	verifier   *verifier
+	verifier   *verify.Verifier
 
 	mu       sync.Mutex
 	verdicts map[string]verdict
@@ -97,7 +98,7 @@ type verdict struct {
 // clusters that are trimmed to what an object shows.
 func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, lister: config.Informer.Lister(), verdicts: map[string]verdict{}}
-	c.verifier = newVerifier(c)
+	c.verifier = c.newVerifier()
 	for _, target := range config.Targets {
 		c.publishers = append(c.publishers, &publisher{Controller: c, Target: target, kind: target.Format.Kind(), objects: config.Objects.Resource(target.Format.Kind().Resource).Namespace(target.Namespace)})
 	}
@@ -129,7 +130,7 @@ func (c *Controller) changed(object any) {
 	if err != nil {
 		return // no object of this informer
 	}
-	c.verifier.queue.Add(key)
+	c.verifier.Queue.Add(key)
 	for _, p := range c.publishers {
 		p.notify(key)
 	}
@@ -139,7 +140,7 @@ func (c *Controller) changed(object any) {
 // because it was not listed yet.
 func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	running.Go(func() { c.verifier.run(ctx) })
+	running.Go(func() { c.verifier.Run(ctx) })
 	for _, p := range c.publishers {
 		running.Go(func() { p.run(ctx) })
 	}

@@ -83,18 +83,23 @@ func newBenchOf(t *testing.T, selector string, in format.Target, of format.Forma
 		}
 		return probe.Result{Outcome: probe.Ready, Reason: probe.ReasonReady}
 	}
-	c.verifier = newVerifier(c)
-	t.Cleanup(c.verifier.queue.ShutDown)
+	b.verifications = &queue{clock: b.time, failures: map[string]int{}}
 	p := &publisher{Controller: c, Target: Target{Target: in, Format: of}, kind: of.Kind(), objects: b.host}
 	p.Selector = parsed
 	c.publishers = []*publisher{p}
 	b.session = p.newSession()
 	p.session = b.session
-	b.verifications = &queue{clock: b.time, failures: map[string]int{}}
-	c.verifier.queue = b.verifications
+	b.restart()
 	_ = b.host.store.AddIndexers(b.indexers())
 	b.session.queue, b.informer = b.queue, stored{store: b.host.store}
 	return b
+}
+
+// restart has the verifier know of no endpoint, as in another process.
+func (b *bench) restart() {
+	b.verifier = b.newVerifier()
+	b.verifier.Queue.ShutDown()
+	b.verifier.Queue = b.verifications
 }
 
 // stored is an informer whose store a test fills.
@@ -133,7 +138,7 @@ func (b *bench) drop(names ...string) {
 func (b *bench) settle() {
 	for range 10000 {
 		if name, ok := b.verifications.next(); ok {
-			b.verifier.one(context.Background(), name)
+			b.verifier.One(context.Background(), name)
 			continue
 		}
 		name, ok := b.queue.next()

@@ -237,7 +237,7 @@ func (s *session) queueAll() {
 		}
 		s.queue.Add(name)
 		if _, known := s.picks(name); !known {
-			s.verifier.queue.Add(name)
+			s.verifier.Queue.Add(name)
 		}
 	}
 	s.queue.Add(sweep)

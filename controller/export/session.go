@@ -148,7 +148,7 @@ func (s *session) want(cluster *v1beta1.Cluster, have *unstructured.Unstructured
 	in := s.Target.Target
 	in.Owner = s.owner.Load()
 	in.Occupant = func(place string) string { return s.occupant(cluster.Name, place) }
-	want, why := s.Format.Want(cluster, in, s.verifier.known(cluster), have)
+	want, why := s.Format.Want(cluster, in, s.verifier.Known(cluster), have)
 	if _, known := s.picks(cluster.Name); !known && why != nil && why.Reason == format.ReasonOccupied {
 		// Which of two objects that lead to one place is chosen is not known.
 		return nil, &format.Withheld{Then: format.Wait}

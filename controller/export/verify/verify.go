@@ -1,4 +1,6 @@
-package export
+// Package verify has a handshake with the endpoint of each entry that is to be published, once
+// in each of its generations: whoever connects to it trusts that it is the entry's.
+package verify
 
 import (
 	"context"
@@ -8,8 +10,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/controller/probe"
 )
@@ -22,11 +26,27 @@ const (
 	asking = 64
 )
 
-// verifier has a handshake with the endpoint of each entry that is to be published, once
-// in each of its generations: whoever connects to it trusts that it is the entry's.
-type verifier struct {
-	*Controller
-	queue workqueue.TypedDelayingInterface[string]
+// Config is what a [Verifier] needs.
+type Config struct {
+	// Clusters are the entries.
+	Clusters lister.ClusterLister
+	// Probe asks one API server. Own reports whether an endpoint is that of the host cluster
+	// itself, as this program has registered it.
+	Probe func(context.Context, probe.Target) probe.Result
+	Own   func(cluster string, endpoint v1beta1.Endpoint) bool
+	// Wanted reports whether anything is to be published of a cluster once its endpoint is
+	// verified.
+	Wanted func(*v1beta1.Cluster) bool
+	// Found is told of which cluster more is known.
+	Found func(name string)
+	Clock clock.WithTicker
+}
+
+// Verifier has these handshakes. Whoever uses it adds the names of clusters to its queue when
+// they change.
+type Verifier struct {
+	Config
+	Queue workqueue.TypedDelayingInterface[string]
 
 	mu    sync.Mutex
 	found map[string]verification
@@ -52,25 +72,23 @@ func (v verification) settled(cluster *v1beta1.Cluster, now time.Time) bool {
 	return v.generation == cluster.Generation && (v.result.Outcome.Reached() || now.Before(v.until))
 }
 
-func newVerifier(c *Controller) *verifier {
-	return &verifier{Controller: c, found: map[string]verification{}, queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: c.Clock})}
+// New returns a verifier that has asked nothing.
+func New(config Config) *Verifier {
+	return &Verifier{Config: config, found: map[string]verification{}, Queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Clock: config.Clock})}
 }
 
 // target returns what to ask of a cluster; false when nothing of it is to be published.
-func (v *verifier) target(cluster *v1beta1.Cluster) (probe.Target, bool) {
-	for _, p := range v.publishers {
-		if !p.asks(cluster) || p.Format.Offered(cluster, p.Target.Target) != nil {
-			continue
-		}
-		at := format.EndpointAt(cluster)
-		endpoint := cluster.Spec.Endpoints[at]
-		return probe.Target{Endpoint: endpoint, Field: fmt.Sprintf("spec.endpoints[%d]", at), Own: v.Own != nil && v.Own(cluster.Name, endpoint)}, true
+func (v *Verifier) target(cluster *v1beta1.Cluster) (probe.Target, bool) {
+	at := format.EndpointAt(cluster)
+	if at < 0 || !v.Wanted(cluster) {
+		return probe.Target{}, false
 	}
-	return probe.Target{}, false
+	endpoint := cluster.Spec.Endpoints[at]
+	return probe.Target{Endpoint: endpoint, Field: fmt.Sprintf("spec.endpoints[%d]", at), Own: v.Own(cluster.Name, endpoint)}, true
 }
 
-// known returns what is known of the endpoint that a cluster has now.
-func (v *verifier) known(cluster *v1beta1.Cluster) format.Known {
+// Known returns what is known of the endpoint that a cluster has now.
+func (v *Verifier) Known(cluster *v1beta1.Cluster) format.Known {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	is, ok := v.found[cluster.Name]
@@ -81,31 +99,38 @@ func (v *verifier) known(cluster *v1beta1.Cluster) format.Known {
 	return format.Known{Asked: true, Result: is.result, Verified: is.verified}
 }
 
-// run asks until ctx ends.
-func (v *verifier) run(ctx context.Context) {
+// Remembered returns of how many clusters something is known.
+func (v *Verifier) Remembered() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.found)
+}
+
+// Run asks until ctx ends.
+func (v *Verifier) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer v.queue.ShutDown()
+	defer v.Queue.ShutDown()
 	for range asking {
 		running.Go(func() {
 			for {
-				name, shutdown := v.queue.Get()
+				name, shutdown := v.Queue.Get()
 				if shutdown {
 					return
 				}
 				if ctx.Err() == nil {
-					v.one(ctx, name)
+					v.One(ctx, name)
 				}
-				v.queue.Done(name)
+				v.Queue.Done(name)
 			}
 		})
 	}
 	<-ctx.Done()
 }
 
-// one asks the endpoint of a cluster, unless it has answered in this generation.
-func (v *verifier) one(ctx context.Context, name string) {
-	cluster, err := v.lister.Get(name)
+// One asks the endpoint of a cluster, unless it has answered in this generation.
+func (v *Verifier) One(ctx context.Context, name string) {
+	cluster, err := v.Clusters.Get(name)
 	if err != nil {
 		v.forget(name)
 		return
@@ -135,17 +160,15 @@ func (v *verifier) one(ctx context.Context, name string) {
 		}
 		wait := min(sooner<<min(now.failures, 10), later)
 		now.failures, now.until = now.failures+1, v.Clock.Now().Add(wait)
-		v.queue.AddAfter(name, wait)
+		v.Queue.AddAfter(name, wait)
 	}
 	v.mu.Lock()
 	v.found[name] = now
 	v.mu.Unlock()
-	for _, p := range v.publishers {
-		p.notify(name)
-	}
+	v.Found(name)
 }
 
-func (v *verifier) forget(name string) {
+func (v *Verifier) forget(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.found, name)
