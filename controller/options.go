@@ -38,6 +38,7 @@ type options struct {
 
 	clusterAPI clusterAPIOptions
 	exports    exportOptions
+	feed       feedOptions
 	selections selectionOptions
 
 	// podAddress is that of this pod, if it is one: no entry may lead there.
@@ -81,21 +82,22 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 
 	o.clusterAPI.addFlags(fs)
 	o.exports.addFlags(fs)
+	o.feed.addFlags(fs)
 	o.selections.addFlags(fs)
 }
 
 // validate completes the options, or says what is wrong with them.
 func (o *options) validate() error {
 	switch {
-	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.exports.on() && !o.selections.on():
-		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --exports-file, --cluster-selections or several of them")
+	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.exports.on() && !o.feed.on() && !o.selections.on():
+		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --exports-file, --feed-file, --cluster-selections or several of them")
 	case o.leaderElect && o.namespace == "":
 		return fmt.Errorf("--namespace (or POD_NAMESPACE) is not set: it is where the Lease is; without one, set --leader-elect=false")
 	case o.period < time.Second || o.registerHostPeriod < time.Second:
 		return fmt.Errorf("--health-period and --register-host-period must be at least 1s")
 	case o.concurrency < 1:
 		return fmt.Errorf("--health-concurrency must be at least 1")
-	case !o.readHostCIDRs && len(o.hostCIDRs) == 0 && (o.health || o.exports.on()):
+	case !o.readHostCIDRs && len(o.hostCIDRs) == 0 && (o.health || o.exports.on() || o.feed.on()):
 		return fmt.Errorf("--host-cidrs must have the ranges of the host cluster's Services and pods when --read-host-cidrs=false: clusters could have their endpoints there otherwise")
 	case o.registerHost == "" && (o.registerHostURL != "" || o.registerHostCAFile != ""):
 		return fmt.Errorf("--register-host-url and --register-host-ca-file mean nothing without --register-host")
@@ -105,7 +107,7 @@ func (o *options) validate() error {
 	if faults := validation.IsDNS1123Label(o.registerHost); o.registerHost != "" && len(faults) > 0 {
 		return fmt.Errorf("--register-host %q is not the name of a cluster: %s", o.registerHost, faults[0])
 	}
-	err := errors.Join(o.clusterAPI.validate(o), o.selections.validate(o), o.exports.validate(o)) // what an export may choose is for selections to say
+	err := errors.Join(o.clusterAPI.validate(o), o.selections.validate(o), o.exports.validate(o), o.feed.validate(o)) // what an export may choose is for selections to say
 	if err != nil {
 		return err
 	}

@@ -16,13 +16,13 @@ import (
 
 func TestOptions(t *testing.T) {
 	directory := t.TempDir()
-	file, empty := filepath.Join(directory, "exports.json"), filepath.Join(directory, "empty.json")
-	for path, content := range map[string]string{file: `[{"namespace": "a", "format": "ClusterProfile"}]`, empty: "[]"} {
+	file, empty, feed := filepath.Join(directory, "exports.json"), filepath.Join(directory, "empty.json"), filepath.Join(directory, "feed.json")
+	for path, content := range map[string]string{file: `[{"namespace": "a", "format": "ClusterProfile"}]`, empty: "[]", feed: "{}"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	files := strings.NewReplacer("FILE", file, "EMPTY", empty)
+	files := strings.NewReplacer("FILE", file, "EMPTY", empty, "FEED", feed)
 	for _, test := range []struct {
 		reason, args, says string
 	}{
@@ -61,6 +61,13 @@ func TestOptions(t *testing.T) {
 		{"exports that are not there", "--namespace=fleet --registry-name=hub --exports-file=/none", "--exports-file: open /none"},
 		{"exports that are none", "--namespace=fleet --registry-name=hub --exports-file=EMPTY", "it has no export"},
 		{"exports without ranges", "--namespace=fleet --registry-name=hub --exports-file=FILE --read-host-cidrs=false", "--host-cidrs must have"},
+		{"a feed alone", "--namespace=fleet --registry-name=hub --feed-file=FEED --feed-tls-cert-file=a --feed-tls-private-key-file=b --feed-visibility=All", ""},
+		{"a feed of no registry", "--namespace=fleet --feed-file=FEED --feed-tls-cert-file=a --feed-tls-private-key-file=b", "--feed-file needs --registry-name"},
+		{"a feed without a certificate", "--namespace=fleet --registry-name=hub --feed-file=FEED", "--feed-file needs --feed-tls-cert-file"},
+		{"a feed of some", "--namespace=fleet --registry-name=hub --feed-file=FEED --feed-tls-cert-file=a --feed-tls-private-key-file=b --feed-visibility=Some", "set All or ClusterSets"},
+		{"a feed that is not there", "--namespace=fleet --registry-name=hub --feed-file=/none --feed-tls-cert-file=a --feed-tls-private-key-file=b", "--feed-file: open /none"},
+		{"a feed that is none", "--namespace=fleet --registry-name=hub --feed-file=EMPTY --feed-tls-cert-file=a --feed-tls-private-key-file=b", "--feed-file: "},
+		{"a feed without ranges", "--namespace=fleet --registry-name=hub --feed-file=FEED --feed-tls-cert-file=a --feed-tls-private-key-file=b --read-host-cidrs=false", "--host-cidrs must have"},
 		{"selections alone", "--namespace=fleet --registry-name=hub --cluster-selections=a:tier=gold --cluster-selections=b --cluster-selections-sets=b:payments,batch", ""},
 		{"selections of no registry", "--namespace=fleet --cluster-selections=a", "--cluster-selections needs --registry-name"},
 		{"selections twice", "--namespace=fleet --registry-name=hub --cluster-selections=a --cluster-selections=a:tier=gold", "is there twice"},

@@ -30,6 +30,7 @@ import (
 	"github.com/clusterregistry/operator/controller/announce"
 	"github.com/clusterregistry/operator/controller/clusterapi"
 	"github.com/clusterregistry/operator/controller/export"
+	"github.com/clusterregistry/operator/controller/feed"
 	"github.com/clusterregistry/operator/controller/health"
 	"github.com/clusterregistry/operator/controller/hostentry"
 	"github.com/clusterregistry/operator/controller/probe"
@@ -58,6 +59,7 @@ type program struct {
 		health     *health.Metrics
 		api        *clusterapi.Metrics
 		exports    *export.Metrics
+		feed       *feed.Metrics
 		selections *selection.Metrics
 	}
 }
@@ -157,6 +159,9 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 	if p.exports.on() {
 		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runExports)))
 	}
+	if p.feed.on() {
+		err = errors.Join(err, mgr.Add(everywhere(p.runFeed)))
+	}
 	if p.selections.on() {
 		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runSelections)))
 	}
@@ -179,6 +184,8 @@ func (p *program) register(registry prometheus.Registerer) error {
 	p.metrics.api, err = clusterapi.NewMetrics(registry)
 	failed = errors.Join(failed, err)
 	p.metrics.exports, err = export.NewMetrics(registry)
+	failed = errors.Join(failed, err)
+	p.metrics.feed, err = feed.NewMetrics(registry)
 	failed = errors.Join(failed, err)
 	p.metrics.selections, err = selection.NewMetrics(registry)
 	return errors.Join(failed, err)

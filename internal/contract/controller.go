@@ -21,6 +21,8 @@ const (
 	RegisterHostFunction = "registerHost"
 	ClusterAPIFunction   = "clusterAPI"
 	ExportsFunction      = "exports"
+	// FeedFunction answers programs that ask for clusters.
+	FeedFunction = "feed"
 	// ClusterSelectionsFunction acts on ClusterSelections.
 	ClusterSelectionsFunction = "clusterSelections"
 )

@@ -59,6 +59,20 @@ const (
 	ByFlux By = "flux"
 )
 
+// Hosted returns a provider whose clients know themselves what to run: only where their credentials
+// may go is said.
+func Hosted(provider string, at []string) (SignIn, error) {
+	out := SignIn{Provider: provider, Hosts: at}
+	if provider == "" {
+		return SignIn{}, fmt.Errorf("it has a provider without a name: remove it")
+	}
+	var err error
+	if out.hosts, err = hosts.Parse(at); err != nil {
+		return SignIn{}, fmt.Errorf("provider %q: %w", provider, err)
+	}
+	return out, nil
+}
+
 // by returns the kinds that are set.
 func (s *SignIn) by() (out []By) {
 	for by, set := range map[By]bool{ByExec: s.Exec != nil, ByAWS: s.AWS != nil, ByFlux: s.Flux != nil} {

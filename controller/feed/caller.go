@@ -1,0 +1,146 @@
+package feed
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
+	authenticationv1client "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// lasting is how long what the host cluster says of a token, or of a permission, is
+	// relied on.
+	lasting = 10 * time.Second
+	// remembered is how long a token that was valid has its reviews apart from those of
+	// tokens that never were: no one who has none keeps it waiting.
+	remembered = 10 * time.Minute
+	// maxToken is how long a token may be.
+	maxToken = 16 << 10
+	// maxTokens is how many are kept, as a hash.
+	maxTokens = 4096
+	// ofCredential is the prefix of what Kubernetes says of a token rather than of its user.
+	ofCredential = "authentication.kubernetes.io/"
+)
+
+// caller is who makes a request.
+type caller struct {
+	authenticationv1.UserInfo
+	// key tells callers apart who may have different permissions.
+	key string
+}
+
+// identity knows callers by their tokens.
+type identity struct {
+	// audience is whom a token must be for: one that is for the host cluster's API server is
+	// not accepted, since who receives it could use it there.
+	audience string
+	reviews  authenticationv1client.TokenReviewInterface
+	// known and strangers bound the reviews per second, of tokens that were valid lately and
+	// of others.
+	known, strangers flowcontrol.RateLimiter
+
+	// secret makes hashes of tokens useless elsewhere.
+	secret        []byte
+	found, proven *utilcache.LRUExpireCache
+}
+
+func newIdentity(audience string, reviews authenticationv1client.TokenReviewInterface, c clock.PassiveClock) (*identity, error) {
+	secret := make([]byte, sha256.Size)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, err
+	}
+	return &identity{
+		audience: audience, reviews: reviews, secret: secret,
+		known: flowcontrol.NewTokenBucketRateLimiter(20, 40), strangers: flowcontrol.NewTokenBucketRateLimiter(10, 20),
+		found: utilcache.NewLRUExpireCacheWithClock(maxTokens, c), proven: utilcache.NewLRUExpireCacheWithClock(maxTokens, c),
+	}, nil
+}
+
+// tokenOf returns the token of a request, "" for none.
+func tokenOf(r *http.Request) string {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") || len(token) > maxToken || strings.ContainsAny(token, " ,") {
+		return ""
+	}
+	return token
+}
+
+// of returns who makes a request, and nil for no one who is known.
+func (i *identity) of(ctx context.Context, r *http.Request) (*caller, error) {
+	token := tokenOf(r)
+	if token == "" {
+		return nil, nil
+	}
+	sum := hmac.New(sha256.New, i.secret)
+	sum.Write([]byte(token))
+	key := hex.EncodeToString(sum.Sum(nil))
+	if kept, ok := i.found.Get(key); ok {
+		return kept.(*caller), nil
+	}
+	limiter := i.strangers
+	if _, ok := i.proven.Get(key); ok {
+		limiter = i.known
+	}
+	if !limiter.TryAccept() {
+		return nil, refusal{http.StatusTooManyRequests, "too many tokens are reviewed at once"}
+	}
+	review, err := i.reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{i.audience}}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, unavailable("the host cluster can't be asked whose the token is")
+	}
+	found := i.read(review.Status)
+	i.found.Add(key, found, lasting)
+	if found != nil {
+		i.proven.Add(key, true, remembered)
+	}
+	return found, nil
+}
+
+// read returns the caller that a review is of, nil for none. An authenticator that knows no
+// audiences says none, and then the token is for the API server.
+func (i *identity) read(status authenticationv1.TokenReviewStatus) *caller {
+	if !status.Authenticated || status.Error != "" || status.User.Username == "" || !slices.Contains(status.Audiences, i.audience) {
+		return nil
+	}
+	who := status.User
+	// All tokens of a user are one caller: a ServiceAccount may have one for each of many pods.
+	who.Extra = maps.Clone(who.Extra)
+	maps.DeleteFunc(who.Extra, func(key string, _ authenticationv1.ExtraValue) bool { return strings.HasPrefix(key, ofCredential) })
+	content, err := json.Marshal([]any{who.Username, who.UID, slices.Sorted(slices.Values(who.Groups)), who.Extra})
+	if err != nil {
+		return nil // no text can't be written as JSON
+	}
+	sum := sha256.Sum256(content)
+	return &caller{UserInfo: who, key: hex.EncodeToString(sum[:])}
+}
+
+// refusal is why a request has no answer.
+type refusal struct {
+	status int
+	words  string
+}
+
+func (r refusal) Error() string { return r.words }
+
+// unavailable is why no complete answer can be given now.
+func unavailable(why string) error {
+	return refusal{http.StatusServiceUnavailable, why}
+}
