@@ -150,7 +150,7 @@ var wrong = []struct{ old, new, at, says string }{
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {client: 2}}", "spec.tls.rotation.client", "an Aggregated registry has no CA of clients"},
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {serving: 2, drop: {serving: 1}}}", "spec.tls.rotation.drop", "no client of an Aggregated registry has a copy of a CA"},
 
-	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI, exports or clusterSelections, such as health: {}, or remove controllers"},
+	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI, exports, clusterSelections or feed, such as health: {}, or remove controllers"},
 	{"tls: {}", "controllers: {resources: {requests: {cpu: 1}}}", "spec.controllers", "controllers turns no function on"},
 	// What the controller would refuse when it starts, and health with it, is refused here.
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: 'eu.{name}'}}", "spec.controllers.clusterAPI.nameTemplate", "write lowercase letters, digits, dashes, {namespace}, and {name}"},
@@ -210,6 +210,13 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "controllers: {exports: [{format: ClusterProfile, namespace: a, selection: gold}]}", "spec.controllers.exports", "add the namespace to controllers.clusterSelections"},
 	{"tls: {}", "controllers: {clusterSelections: [{namespace: a, clusterSets: [A]}]}", "spec.controllers.clusterSelections[0].clusterSets[0]", "write the name of a ClusterSet"},
 	{"server: {}", "server: {authorization: {visibility: ClusterSets}}\n  controllers: {clusterSelections: [{namespace: a}]}", "spec.controllers.clusterSelections", "visibility is ClusterSets, and an entry of controllers.clusterSelections names none"},
+	{"tls: {}", "controllers: {feed: {}}", "spec.controllers.feed", "the host cluster knows the users of an Aggregated registry alone"},
+	{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {labels: ['*']}}", "spec.controllers.feed.labels[0]", "write the key of a label"},
+	{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {providers: []}}", "spec.controllers.feed.providers", "should have at least 1 items"},
+	{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {providers: [{name: p}]}}", "spec.controllers.feed.providers[0].hosts", "Required value"},
+	{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {providers: [{name: p, hosts: ['*']}]}}", "spec.controllers.feed.providers[0].hosts[0]", "write a name"},
+	{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {providers: [{name: argo-cd-builtin-gcp, hosts: [a.example.com]}]}}", "spec.controllers.feed.providers[0].name", "argo-cd-builtin- are reserved"},
+	{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {providers: [{name: p, hosts: [a.example.com], backstage: {authProvider: 'a b'}}]}}", "spec.controllers.feed.providers[0].backstage.authProvider", "write a name that Backstage knows"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 3601}}", "spec.controllers.health.periodSeconds", "less than or equal to 3600"},
 	{"tls: {}", "controllers: {health: {clientAddress: '10.1.2.3:443'}}", "spec.controllers.health.clientAddress", "write an IP address, without a port, such as 10.1.2.3"},

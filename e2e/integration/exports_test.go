@@ -93,11 +93,14 @@ func TestExports(t *testing.T) {
 	left := h.leaveBehind()
 	h.enter("east", "gold")
 	h.enter("west", "gold")
-	h.start(append(capi.flags, h.exports(exports...), "--cluster-selections=deploy:other=x", "--cluster-selections=kueue-system:kueue=worker")...)
+	h.enter("feed", "iron")
+	asked, flags := h.feed(fmt.Sprintf("%s/32", at.Hostname()))
+	h.start(append(append(capi.flags, flags...), h.exports(exports...), "--cluster-selections=deploy:other=x", "--cluster-selections=kueue-system:kueue=worker")...)
 	// What takes its time goes on beside the rest.
 	capi.testComes()
 	capi.leave()
 	workers.testNamed()
+	h.testFeed(asked)
 	for _, d := range documents {
 		h.testDocument(d)
 	}

@@ -12,8 +12,9 @@ const (
 	// NetworkPolicy and PodDisruptionBudget.
 	ServerSuffix = "-server"
 	// ControllerSuffix is for the controller: Deployment, ServiceAccount, ConfigMap,
-	// RoleBinding, NetworkPolicy and PodDisruptionBudget, its Lease, and, of an independent
-	// registry, its certificate, a Certificate with its Secret.
+	// RoleBinding, NetworkPolicy and PodDisruptionBudget, its Lease, the Service of its feed, and
+	// its certificate, a Certificate with its Secret: as a user of an independent registry, or as
+	// who answers in the feed of an aggregated one.
 	ControllerSuffix = "-controller"
 	// EtcdSuffix is for the registry's own etcd: StatefulSet, Service, ServiceAccount,
 	// NetworkPolicy and PodDisruptionBudget.

@@ -19,7 +19,7 @@ import (
 // objects that are rendered under that name.
 var suffixes = map[string][]string{
 	contract.ServerSuffix:     {"Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount"},
-	contract.ControllerSuffix: {"Certificate", "ConfigMap", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "RoleBinding", "Secret", "ServiceAccount"},
+	contract.ControllerSuffix: {"Certificate", "ConfigMap", "Deployment", "NetworkPolicy", "PodDisruptionBudget", "RoleBinding", "Secret", "Service", "ServiceAccount"},
 	contract.EtcdSuffix:       {"NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount", "StatefulSet"},
 	contract.SelfSignedSuffix: {"Issuer"},
 	contract.EtcdCASuffix:     {"Certificate", "Issuer", "Secret"},

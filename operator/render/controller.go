@@ -50,6 +50,27 @@ var controllerGroups = map[string]string{
 	contract.ClusterSelectionsFunction: contract.ClusterSelectionsGroup,
 }
 
+// feedKey is the key, in the controller's ConfigMap, of what programs are told of clusters.
+const feedKey = "feed.json"
+
+// feedText returns what the spec has programs told as the controller reads it, empty where none is
+// answered.
+func feedText(spec *operatorv1alpha1.Feed) string {
+	if spec == nil {
+		return ""
+	}
+	return jsonText(spec)
+}
+
+// feedVisibility returns which clusters the feed of a registry shows: as long as the registry hides
+// any from anyone, the feed does.
+func feedVisibility(registry *operatorv1alpha1.ClusterRegistry) operatorv1alpha1.Visibility {
+	if hides(registry) {
+		return operatorv1alpha1.VisibilityClusterSets
+	}
+	return operatorv1alpha1.VisibilityAll
+}
+
 // controllerPatches returns what the spec changes in the controller's components.
 func controllerPatches(in Input) map[target][]operation {
 	on := functions(in)
@@ -71,8 +92,12 @@ func controllerPatches(in Input) map[target][]operation {
 		out[at] = append(out[at], add("/data/"+key, files[key]))
 	}
 	out[target{kind: "Deployment", name: controllerName}] = deployment
+	certificate := target{kind: "Certificate", name: controllerName}
 	if in.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		out[target{kind: "Certificate", name: controllerName}] = groups
+		out[certificate] = groups
+	} else if spec.Feed != nil {
+		out[certificate] = serving(in.Registry)
+		out[target{kind: "Deployment", name: controllerName}] = append(deployment, add(pod+"/containers/0/args/-", "--feed-visibility="+string(feedVisibility(in.Registry))))
 	}
 	return out
 }
@@ -83,7 +108,7 @@ func controllerFiles(spec *operatorv1alpha1.Controllers) map[string]string {
 	if spec == nil {
 		return out
 	}
-	for key, content := range map[string]string{hostCAKey: hostCA(spec), grantsKey: grantsText(spec.ClusterAPI), exportsKey: exportsText(spec.Exports)} {
+	for key, content := range map[string]string{hostCAKey: hostCA(spec), grantsKey: grantsText(spec.ClusterAPI), exportsKey: exportsText(spec.Exports), feedKey: feedText(spec.Feed)} {
 		if content != "" {
 			out[key] = content
 		}
@@ -119,6 +144,8 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function, registry s
 		out = []string{"--registry-name=" + registry, "--exports-file=/config/" + exportsKey}
 	case contract.ClusterSelectionsFunction:
 		out = clusterSelectionsArguments(spec.ClusterSelections, registry)
+	case contract.FeedFunction:
+		out = []string{"--registry-name=" + registry, "--feed-file=/config/" + feedKey}
 	}
 	return out
 }

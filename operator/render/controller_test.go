@@ -13,7 +13,8 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// TestFunctionsAreKnown expects each function that a spec can have to have a group of its own.
+// TestFunctionsAreKnown expects each function that the spec of an independent registry can have to
+// have a group of its own.
 func TestFunctionsAreKnown(t *testing.T) {
 	all := operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}, RegisterHost: &operatorv1alpha1.RegisterHost{}, ClusterAPI: &operatorv1alpha1.ClusterAPI{}, Exports: make([]operatorv1alpha1.Export, 1), ClusterSelections: make([]operatorv1alpha1.ClusterSelections, 1)}
 	if functions := all.Functions(); len(functions) != len(controllerGroups) {

@@ -13,7 +13,7 @@ import (
 // TestFlows holds the rendered NetworkPolicies to who has to reach whom, and who
 // must not. The local cluster enforces none, so that only this test would tell.
 func TestFlows(t *testing.T) {
-	in := input(t, merged(t, `{controllers: {health: {}}}`))
+	in := input(t, merged(t, `{mode: Aggregated, controllers: {health: {}, feed: {}}}`))
 	in.Snapshot = "before-the-next"
 	in.Registry.Spec.Backup = &operatorv1alpha1.Backup{Store: operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b"}}}
 	in.Backup = backups["every-field"]
@@ -77,6 +77,7 @@ func TestFlows(t *testing.T) {
 		{"the controller reports", controller, server, 6443, true},
 		{"kubelets probe the controller", outside, controller, 8081, true},
 		{"Prometheus reads metrics", neighbour, controller, 8443, true},
+		{"programs ask for clusters", neighbour, controller, 9443, true},
 
 		{"others of the namespace have no business with the data", neighbour, member, 2379, false},
 		{"nor has the outside", outside, member, 2379, false},

@@ -15,14 +15,21 @@ import (
 const clusterSetLabel = "clusterregistry.k8s.io/clusterset"
 
 // Asked returns what a registry asks of its controller, but for exports and selections that would
-// show clusters which the registry hides. Nothing of these is rendered, so that what they have
+// show clusters which the registry hides, and for a feed, past the schema, of an independent one,
+// whose users the host cluster does not know. Nothing of these is rendered, so that what they have
 // published goes.
 func Asked(registry *operatorv1alpha1.ClusterRegistry) *operatorv1alpha1.Controllers {
 	asked := registry.Spec.Controllers
-	if asked == nil || !hides(registry) {
-		return asked
+	if asked == nil {
+		return nil
 	}
 	out := *asked
+	if registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		out.Feed = nil
+	}
+	if !hides(registry) {
+		return &out
+	}
 	out.Exports = slices.DeleteFunc(slices.Clone(asked.Exports), func(export operatorv1alpha1.Export) bool { return !shownBySet(asked, export) })
 	out.ClusterSelections = slices.DeleteFunc(slices.Clone(asked.ClusterSelections), func(of operatorv1alpha1.ClusterSelections) bool { return len(of.ClusterSets) == 0 })
 	return &out

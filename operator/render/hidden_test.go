@@ -1,9 +1,12 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -104,6 +107,56 @@ func TestHiddenSelections(t *testing.T) {
 			if err := Unshown(in.Registry); (err == nil) != shown || err != nil && !strings.Contains(err.Error(), "set spec.controllers.clusterSelections[0].clusterSets") {
 				t.Errorf("%s, of %s: %v", visibility, sets, err)
 			}
+		}
+	}
+}
+
+// TestFeedOf expects the feed of a registry to hide what the registry hides, or may have hidden, to show
+// a certificate of the CA that clients of the servers trust, and to be there in mode Aggregated alone.
+func TestFeedOf(t *testing.T) {
+	for _, test := range []struct {
+		reason, spec string
+		unapproved   bool
+		shows        string
+		issuer       string
+	}{
+		{"nothing is hidden", `mode: Aggregated`, false, "All", "fleet-serving-ca"},
+		{"clusters are hidden", `mode: Aggregated, server: {authorization: {visibility: ClusterSets}}`, false, "ClusterSets", "fleet-serving-ca"},
+		{"no one has approved that they are shown", `mode: Aggregated`, true, "ClusterSets", "fleet-serving-ca"},
+		{"another issuer", `mode: Aggregated, tls: {issuerRef: {name: corporate}, caBundle: Q0E=}`, false, "All", "corporate"},
+		{"past the schema", `mode: Independent`, false, "", ""},
+	} {
+		in := input(t, merged(t, `{`+test.spec+`, controllers: {registerHost: {name: host}, feed: {labels: [tier]}}}`))
+		if test.unapproved {
+			in.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: "x"}
+		}
+		on, found := test.shows != "", map[string]bool{}
+		for _, object := range rendered(t, in).Stages[StageController] {
+			if object.GetName() != "fleet-controller" {
+				continue
+			}
+			found[object.GetKind()] = true
+			switch object.GetKind() {
+			case "Certificate":
+				usages, _, _ := unstructured.NestedStringSlice(object.Object, "spec", "usages")
+				issuer, _, _ := unstructured.NestedString(object.Object, "spec", "issuerRef", "name")
+				if on && (issuer != test.issuer || !slices.Contains(usages, "server auth")) {
+					t.Errorf("%s: it is %s, of %s", test.reason, usages, issuer)
+				}
+			case "Deployment":
+				text := fmt.Sprint(object.Object)
+				if strings.Contains(text, "feed") != on || on && (!strings.Contains(text, "--feed-file=/config/feed.json") || !strings.Contains(text, "--feed-visibility="+test.shows)) {
+					t.Errorf("%s: %s", test.reason, text)
+				}
+			case "ConfigMap":
+				content, _, _ := unstructured.NestedString(object.Object, "data", "feed.json")
+				if (content == "{\"labels\":[\"tier\"]}\n") != on {
+					t.Errorf("%s: it reads %q", test.reason, content)
+				}
+			}
+		}
+		if found["Service"] != on || !found["Deployment"] {
+			t.Errorf("%s: there are %v", test.reason, found)
 		}
 	}
 }

@@ -82,6 +82,7 @@ func components(in Input, layout string) []string {
 	include("controller-exports-aggregated", aggregated && slices.Contains(on, contract.ExportsFunction))
 	include("controller-cluster-selections", slices.Contains(on, contract.ClusterSelectionsFunction))
 	include("controller-cluster-selections-aggregated", aggregated && slices.Contains(on, contract.ClusterSelectionsFunction))
+	include("controller-feed", slices.Contains(on, contract.FeedFunction))
 	include("controller-independent", !aggregated)
 	return names
 }

@@ -42,7 +42,7 @@ func TestPermissions(t *testing.T) {
 			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.RegisterHost != nil {
 				of("clusterregistry:controller:register-host")
 			}
-			for name, words := range map[string]string{contract.ClusterAPIFunction: "cluster-api", contract.ExportsFunction: "exports", contract.ClusterSelectionsFunction: "cluster-selections"} {
+			for name, words := range map[string]string{contract.ClusterAPIFunction: "cluster-api", contract.ExportsFunction: "exports", contract.ClusterSelectionsFunction: "cluster-selections", contract.FeedFunction: "feed"} {
 				if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && slices.Contains(controllers.Functions(), name) {
 					of("clusterregistry:controller:" + words)
 				}

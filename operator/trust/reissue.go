@@ -21,6 +21,8 @@ type Leaf struct {
 	Trusted []byte
 	// Source is where that CA is, for a person.
 	Source string
+	// Shown says that it is one of those that a server shows, which another issuer may sign.
+	Shown bool
 }
 
 // EtcdLeaves are the certificates of etcd, which only trusts its CA: one in the two
@@ -28,7 +30,7 @@ type Leaf struct {
 func (a *Authorities) EtcdLeaves() []Leaf {
 	var out []Leaf
 	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix} {
-		out = append(out, Leaf{suffix, a.Etcd.Trusted(), a.Etcd.Source})
+		out = append(out, Leaf{Suffix: suffix, Trusted: a.Etcd.Trusted(), Source: a.Etcd.Source})
 	}
 	return out
 }
@@ -38,15 +40,20 @@ func (a *Authorities) EtcdLeaves() []Leaf {
 // previous one, so their servers' certificate stays until it is renewed anyway.
 func (a *Authorities) ServingLeaves(mode operatorv1alpha1.Mode) []Leaf {
 	if mode == operatorv1alpha1.ModeIndependent {
-		return []Leaf{{contract.ServingSuffix, a.Serving.Bundle(), a.Serving.Source}, a.ClientLeaf(contract.AdminSuffix)}
+		return []Leaf{{contract.ServingSuffix, a.Serving.Bundle(), a.Serving.Source, true}, a.ClientLeaf(contract.AdminSuffix)}
 	}
-	return []Leaf{{contract.ServingSuffix, a.Serving.Trusted(), a.Serving.Source}}
+	return []Leaf{a.ServingLeaf(contract.ServingSuffix)}
+}
+
+// ServingLeaf is a certificate that the registry's own show, in an aggregated one.
+func (a *Authorities) ServingLeaf(suffix string) Leaf {
+	return Leaf{Suffix: suffix, Trusted: a.Serving.Trusted(), Source: a.Serving.Source, Shown: true}
 }
 
 // ClientLeaf is a certificate by which the operator's own are known to an independent
 // registry.
 func (a *Authorities) ClientLeaf(suffix string) Leaf {
-	return Leaf{suffix, a.Clients.Bundle(), a.Clients.Source}
+	return Leaf{Suffix: suffix, Trusted: a.Clients.Bundle(), Source: a.Clients.Source}
 }
 
 // Reissue has cert-manager issue certificates again that the present CA did not
@@ -68,7 +75,7 @@ func Reissue(ctx context.Context, o *operand.Objects, leaves []Leaf) verdict.Ver
 		} else if now != nil && SignedBy(now.Data[corev1.TLSCertKey], leaf.Trusted) {
 			continue
 		}
-		if leaf.Suffix == contract.ServingSuffix && o.Registry.Spec.TLS.IssuerRef != nil {
+		if leaf.Shown && o.Registry.Spec.TLS.IssuerRef != nil {
 			return verdict.Waiting(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
 		}
 		if o.ReadOnly() {

@@ -4,7 +4,7 @@ package v1alpha1
 // NAME-controller, runs the functions that are set, and none is as long as none is set.
 // It has as many replicas as there are servers, two at most, of which one works.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports) || has(self.clusterSelections)",message="controllers turns no function on: add health, registerHost, clusterAPI, exports or clusterSelections, such as health: {}, or remove controllers"
+// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports) || has(self.clusterSelections) || has(self.feed)",message="controllers turns no function on: add health, registerHost, clusterAPI, exports, clusterSelections or feed, such as health: {}, or remove controllers"
 // +kubebuilder:validation:XValidation:rule="!has(self.exports) || self.exports.all(e, !has(e.selection) || has(self.clusterSelections) && e.namespace in self.clusterSelections.map(s, s.namespace))",fieldPath=".exports",message="an export has a selection in a namespace whose ClusterSelections are not acted on: add the namespace to controllers.clusterSelections, which says of which clusters they choose, or use selector"
 type Controllers struct {
 	// health reports in the conditions of every cluster whether it is reachable and available.
@@ -48,6 +48,13 @@ type Controllers struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="ClusterSelections"
 	ClusterSelections []ClusterSelections `json:"clusterSelections,omitempty"`
 
+	// feed answers programs that request the clusters of the registry over HTTPS, such as Flux and
+	// Prometheus, each with those that its user may list. {} turns it on. Only in mode Aggregated.
+	// Default: off.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Feed"
+	Feed *Feed `json:"feed,omitempty"`
+
 	// resources are the requests and limits of each replica. Default: enough for 10,000
 	// clusters.
 	// +optional
@@ -66,7 +73,7 @@ func (c *Controllers) Functions() []string {
 	}{
 		{"health", c != nil && c.Health != nil}, {"registerHost", c != nil && c.RegisterHost != nil},
 		{"clusterAPI", c != nil && c.ClusterAPI != nil}, {"exports", c != nil && len(c.Exports) > 0},
-		{"clusterSelections", c != nil && len(c.ClusterSelections) > 0},
+		{"clusterSelections", c != nil && len(c.ClusterSelections) > 0}, {"feed", c != nil && c.Feed != nil},
 	} {
 		if function.on {
 			out = append(out, function.name)

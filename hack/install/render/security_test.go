@@ -48,7 +48,7 @@ func TestDangerousRules(t *testing.T) {
 	)
 	want := map[string]string{
 		everywhere + " secrets":             "get,create,patch,delete []",
-		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles clusterregistry:controller:exports:secrets clusterregistry:controller:exports:config-maps clusterregistry:controller:cluster-selections clusterregistry:controller:cluster-selections:namespace]",
+		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles clusterregistry:controller:exports:secrets clusterregistry:controller:exports:config-maps clusterregistry:controller:cluster-selections clusterregistry:controller:cluster-selections:namespace clusterregistry:controller:feed]",
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
 		everywhere + " rolebindings":        "get,list,watch,create,patch,delete []",
 		everywhere + " leases":              "get,list,watch,create,patch,delete []",
@@ -90,6 +90,7 @@ func TestDangerousRules(t *testing.T) {
 		controller + ":cluster-selections:namespace namespaces":               "get []",
 		controller + ":cluster-selections:namespace clusterselections":        "get,list,watch []",
 		controller + ":cluster-selections:namespace clusterselections/status": "update []",
+		controller + ":feed clusters":                                         "get,list,watch []",
 	}
 	never := []string{"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "serviceaccounts/token", "nodes/proxy", "services/proxy",
 		"users", "groups", "uids", "certificatesigningrequests", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}

@@ -1,6 +1,7 @@
 package rotation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,8 +106,12 @@ func (c servingCA) Trusted(context.Context) error {
 	return nil
 }
 
-// Shown implements CA: every server shows a certificate of the one that signs.
+// Shown implements CA: every server shows a certificate of the one that signs, and so does the
+// controller to those who ask its feed.
 func (c servingCA) Shown(ctx context.Context) error {
+	if waits, err := trust.FeedShows(ctx, c.d.Objects, c.d.Authorities.Serving); err != nil || waits != "" {
+		return cmp.Or(err, errors.New(waits))
+	}
 	if err := c.d.signed(ctx, c.d.Authorities.Serving, contract.ServingSuffix); err != nil {
 		return err
 	}

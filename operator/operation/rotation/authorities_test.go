@@ -73,6 +73,23 @@ func TestServingCA(t *testing.T) {
 	}
 }
 
+// TestServingCAOfTheFeed expects the CA of servers to be shown once the controller shows it, too, to those
+// who ask its feed.
+func TestServingCAOfTheFeed(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	first, second := trusttest.NamedCA(t, "fleet-serving-ca", later), trusttest.NamedCA(t, "fleet-serving-ca-2", later)
+	for leaf, want := range map[string]string{string(first.Leaf()): "waiting for cert-manager to issue Certificate fleet-controller", string(second.Leaf()): ""} {
+		s := rotating(t, "Aggregated", "{}", both, generation.InUse{})
+		s.Registry.Spec.Controllers = &operatorv1alpha1.Controllers{Feed: &operatorv1alpha1.Feed{}}
+		s.in(t, readyServer("fleet-server-x"), operandtest.Secret("fleet-serving", second.Leaf()), operandtest.Secret("fleet-controller", []byte(leaf)))
+		s.access.Ask = func(context.Context, health.Server) (string, error) { return "v0.1.0", nil }
+		s.Authorities.Serving = trust.Authority{Source: "Secret fleet-serving-ca-2", InUse: both, Current: second.PEM, Also: first.PEM, Published: slices.Concat(first.PEM, second.PEM)}
+		if err := s.drive().servingCA().Shown(t.Context()); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // TestClientCA is about what counts as trusted, shown and withdrawn of the CA of clients: what
 // each server says itself that it accepts.
 func TestClientCA(t *testing.T) {

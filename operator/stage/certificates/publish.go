@@ -18,7 +18,8 @@ import (
 )
 
 // Retire returns the servers' CA as it is to be published: without the previous one as
-// soon as every server shows a certificate that the present one signed, if it is Retirable.
+// soon as every server, and the feed, shows a certificate that the present one signed, if it is
+// Retirable.
 func Retire(ctx context.Context, s servers.Access, serving trust.Authority) (trust.Authority, error) {
 	if !serving.Retirable() || serving.Current == nil {
 		return serving, nil
@@ -35,6 +36,9 @@ func Retire(ctx context.Context, s servers.Access, serving trust.Authority) (tru
 	failed := slices.ContainsFunc(answers, func(a servers.Answer) bool { return a.Err != nil })
 	if failed || len(answers) == 0 || len(answers) < len(pods) {
 		return serving, nil
+	}
+	if waits, err := trust.FeedShows(ctx, s.Objects, serving); err != nil || waits != "" {
+		return serving, err
 	}
 	serving.Published = nil
 	return serving, nil

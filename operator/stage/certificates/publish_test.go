@@ -12,6 +12,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -149,6 +150,24 @@ func TestRetire(t *testing.T) {
 		}
 		if retired := serving.Published == nil; retired != test.retired {
 			t.Errorf("%s: retired is %t", test.reason, retired)
+		}
+	}
+}
+
+// TestRetireAfterTheFeed publishes the previous CA until the controller shows what the present one signed,
+// too, to those who ask its feed.
+func TestRetireAfterTheFeed(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	old, now := trusttest.NewCA(t, later), trusttest.NewCA(t, later)
+	for leaf, want := range map[string]bool{string(old.Leaf()): false, string(now.Leaf()): true} {
+		_, pod := operandtest.Servers(1)
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "192.0.2.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: "True"}}}
+		access := servers.Access{Objects: operandtest.New(t, operandtest.InstalledAggregated, pod, operandtest.Secret("fleet-controller", []byte(leaf)))}
+		access.Registry.Spec.Controllers = &operatorv1alpha1.Controllers{Feed: &operatorv1alpha1.Feed{}}
+		access.Ask = func(context.Context, health.Server) (string, error) { return "v0.1.0", nil }
+		serving, err := Retire(t.Context(), access, trust.Authority{Current: now.PEM, Published: old.PEM, InUse: generation.InUse{Signing: 1}})
+		if err != nil || (serving.Published == nil) != want {
+			t.Errorf("retired is %t, want %t: %v", serving.Published == nil, want, err)
 		}
 	}
 }

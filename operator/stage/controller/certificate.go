@@ -19,7 +19,7 @@ import (
 )
 
 // certificate returns the Certificate by which the controller is a user of an independent
-// registry, nil in an aggregated one.
+// registry, or which it shows to those who ask its feed in an aggregated one; nil for none.
 func certificate(o *operand.Objects) *unstructured.Unstructured {
 	objects := o.Rendered.Stages[render.StageController]
 	if i := slices.IndexFunc(objects, func(u *unstructured.Unstructured) bool { return u.GetKind() == certmanagerv1.CertificateKind }); i >= 0 {
@@ -58,7 +58,7 @@ func (s *Stage) certified(ctx context.Context, serversFirst bool) verdict.Verdic
 	case problem != "":
 		return verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s; no replica is made or replaced until it is issued", problem)
 	}
-	return trust.Reissue(ctx, s.Objects, []trust.Leaf{s.Authorities.ClientLeaf(contract.ControllerSuffix)})
+	return trust.Reissue(ctx, s.Objects, []trust.Leaf{s.leaf()})
 }
 
 // applyCertificate applies the Certificate, unless its Secret is someone else's. The
@@ -80,4 +80,12 @@ func (s *Stage) applyCertificate(ctx context.Context, desired *unstructured.Unst
 		return verdict.Failed(err)
 	}
 	return done
+}
+
+// leaf is the controller's certificate.
+func (s *Stage) leaf() trust.Leaf {
+	if s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		return s.Authorities.ClientLeaf(contract.ControllerSuffix)
+	}
+	return s.Authorities.ServingLeaf(contract.ControllerSuffix)
 }

@@ -140,3 +140,29 @@ func TestWithoutCertManager(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// TestFeedCertificate expects the certificate that the controller of an aggregated registry shows to be
+// signed by the CA of the servers, in one of its generations that are trusted.
+func TestFeedCertificate(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	ca, next, another := trusttest.NewCA(t, later), trusttest.NewCA(t, later), trusttest.NewCA(t, later)
+	for _, test := range []struct {
+		reason string
+		signer trusttest.CA
+		want   string
+	}{
+		{"the one that signs", ca, ""},
+		{"the one that signs next", next, ""},
+		{"one that was replaced", another, operatorv1alpha1.ReasonCAReplaced},
+	} {
+		s := newStage(t, healthOnly, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs), issued("True"), operandtest.Secret("fleet-controller", test.signer.Leaf()))...)
+		allowing(s, everything, nothing)
+		independent(s, true)
+		s.Registry.Spec.Mode = operatorv1alpha1.ModeAggregated
+		s.Authorities.Serving = trust.Authority{Source: "Secret fleet-serving-ca", Current: ca.PEM, Also: next.PEM}
+		s.Authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca", Current: another.PEM}
+		if found := s.Run(t.Context()); found.Reason != test.want || !found.Usable() || found.Err != nil || test.want != "" && !strings.Contains(found.Message, "Secret fleet-serving-ca") {
+			t.Errorf("%s: %+v", test.reason, found)
+		}
+	}
+}

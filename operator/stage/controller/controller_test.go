@@ -344,7 +344,7 @@ func TestRights(t *testing.T) {
 // right to read where the host cluster's Services and pods are.
 func TestRightsToReadRanges(t *testing.T) {
 	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0")
-	for function, want := range map[string]bool{contract.HealthFunction: true, contract.ExportsFunction: true, contract.RegisterHostFunction: false, contract.ClusterAPIFunction: false, contract.ClusterSelectionsFunction: false} {
+	for function, want := range map[string]bool{contract.HealthFunction: true, contract.ExportsFunction: true, contract.RegisterHostFunction: false, contract.ClusterAPIFunction: false, contract.ClusterSelectionsFunction: false, contract.FeedFunction: true} {
 		for _, resource := range []string{"nodes", "servicecidrs"} {
 			if got := slices.ContainsFunc(rights(s.Objects, []string{function}), func(r right) bool { return r.role == roleHost && r.attributes.Resource == resource }); got != want {
 				t.Errorf("%s: needs to list %s: %t", function, resource, got)

@@ -32,7 +32,12 @@ const (
 	roleClusterAPI        = roleLease + ":cluster-api"
 	roleExports           = roleLease + ":exports"
 	roleClusterSelections = roleLease + ":cluster-selections"
+	roleMetrics           = roleLease + ":metrics"
+	roleFeed              = roleLease + ":feed"
 )
+
+// connecting are the functions that connect to clusters, and so read where none may be.
+var connecting = []string{contract.HealthFunction, contract.ExportsFunction, contract.FeedFunction}
 
 // rights are those without which a function does not run: one for each rule that may be
 // missing.
@@ -46,7 +51,7 @@ func rights(o *operand.Objects, functions []string) []right {
 		of(roleLease, "patch", "coordination.k8s.io", "leases", "", o.Registry.Namespace, o.Name(contract.ControllerSuffix)),
 	}
 	aggregated := o.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated
-	if slices.Contains(functions, contract.HealthFunction) || slices.Contains(functions, contract.ExportsFunction) {
+	if slices.ContainsFunc(functions, func(f string) bool { return slices.Contains(connecting, f) }) {
 		out = append(out, of(roleHost, "list", "", "nodes", "", "", ""), of(roleHost, "list", "networking.k8s.io", "servicecidrs", "", "", ""))
 	}
 	if slices.Contains(functions, contract.HealthFunction) && aggregated {
@@ -66,6 +71,9 @@ func rights(o *operand.Objects, functions []string) []right {
 	}
 	if slices.Contains(functions, contract.ClusterSelectionsFunction) && aggregated {
 		out = append(out, of(roleClusterSelections, "watch", registry, "clusters", "", "", ""))
+	}
+	if slices.Contains(functions, contract.FeedFunction) {
+		out = append(out, of(roleFeed, "watch", registry, "clusters", "", "", ""), of(roleMetrics, "create", "authentication.k8s.io", "tokenreviews", "", "", ""), of(roleMetrics, "create", "authorization.k8s.io", "subjectaccessreviews", "", "", ""))
 	}
 	return append(out, namespaceRights(o)...)
 }
