@@ -70,10 +70,23 @@ func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// runFeed answers programs that ask for clusters.
+// runFeed answers programs that ask for clusters. What is wrong with it ends no other function.
 func (p *program) runFeed(ctx context.Context) error {
 	say := p.speaker(contract.FeedFunction)
 	say(contract.FunctionStarting, "Requests are answered with 503: waiting for the clusters of the registry.")
+	if err := p.answer(ctx, say); err != nil {
+		say(contract.FunctionFailing, fmt.Sprintf("Requests are not answered: %v.", err))
+	}
+	return nil
+}
+
+// answer answers until ctx ends.
+func (p *program) answer(ctx context.Context, say func(contract.FunctionState, string)) error {
+	// Reviews of permissions, of which there may be many, do not keep those of tokens waiting.
+	tokens, err := kubernetes.NewForConfig(p.hostClients())
+	if err != nil {
+		return err
+	}
 	host, err := kubernetes.NewForConfig(p.hostClients())
 	if err != nil {
 		return err
@@ -86,16 +99,21 @@ func (p *program) runFeed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := feed.New(feed.Config{
+	config := feed.Config{
 		Settings: p.feed.settings, Informer: clusters, Probe: prober.Probe, Unwatched: p.trouble.Lasting,
-		Tokens: host.AuthenticationV1().TokenReviews(), Reviews: host.AuthorizationV1().SubjectAccessReviews(),
+		Tokens: tokens.AuthenticationV1().TokenReviews(), Reviews: host.AuthorizationV1().SubjectAccessReviews(),
 		Audience: "https://" + p.registryName + contract.ControllerSuffix + "." + p.namespace + ".svc", Hides: p.feed.visibility == visibleSets,
 		Say: say, Clock: clock.RealClock{}, Metrics: p.metrics.feed,
-	})
+	}
+	if p.leaderElect {
+		config.Record = feed.Record{Leases: p.host.CoordinationV1().Leases(p.namespace), Namespace: p.namespace, Name: p.lease}
+	}
+	server, err := feed.New(config)
 	if err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
 	defer factory.Shutdown()
-	return server.Serve(ctx, p.feed.address, p.feed.certificate, p.feed.key)
+	server.Serve(ctx, p.feed.address, p.feed.certificate, p.feed.key)
+	return nil
 }

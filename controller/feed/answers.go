@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +46,11 @@ func (a *answers) put(revision int64, key string, answer []byte) {
 	if revision > a.revision {
 		a.revision, a.bytes, a.kept = revision, 0, map[string][]byte{}
 	}
-	if _, already := a.kept[key]; already || revision < a.revision || a.bytes+len(answer) > maxKept {
+	if _, already := a.kept[key]; already || revision < a.revision {
 		return
+	}
+	if a.bytes+len(answer) > maxKept { // what is asked for again is kept again
+		a.bytes, a.kept = 0, map[string][]byte{}
 	}
 	a.kept[key] = answer
 	a.bytes += len(answer)
@@ -81,6 +85,7 @@ func (s *Server) answer(ctx context.Context, in form, of snapshot, seen sight, a
 	case err != nil:
 		return nil, err
 	}
-	s.answers.put(of.revision, key, out.Bytes())
-	return out.Bytes(), nil
+	answer := bytes.Clone(out.Bytes()) // which takes what is counted of it
+	s.answers.put(of.revision, key, answer)
+	return answer, nil
 }

@@ -50,8 +50,9 @@ type identity struct {
 	audience string
 	reviews  authenticationv1client.TokenReviewInterface
 	// known and strangers bound the reviews per second, of tokens that were valid lately and
-	// of others.
+	// of others, and sources those of others by where they come from.
 	known, strangers flowcontrol.RateLimiter
+	sources          *utilcache.LRUExpireCache
 
 	// secret makes hashes of tokens useless elsewhere.
 	secret        []byte
@@ -65,8 +66,9 @@ func newIdentity(audience string, reviews authenticationv1client.TokenReviewInte
 	}
 	return &identity{
 		audience: audience, reviews: reviews, secret: secret,
-		known: flowcontrol.NewTokenBucketRateLimiter(20, 40), strangers: flowcontrol.NewTokenBucketRateLimiter(10, 20),
-		found: utilcache.NewLRUExpireCacheWithClock(maxTokens, c), proven: utilcache.NewLRUExpireCacheWithClock(maxTokens, c),
+		known: flowcontrol.NewTokenBucketRateLimiter(20, 40), strangers: flowcontrol.NewTokenBucketRateLimiter(20, 40),
+		sources: utilcache.NewLRUExpireCacheWithClock(maxTokens, c),
+		found:   utilcache.NewLRUExpireCacheWithClock(maxTokens, c), proven: utilcache.NewLRUExpireCacheWithClock(maxTokens, c),
 	}, nil
 }
 
@@ -95,11 +97,7 @@ func (i *identity) of(ctx context.Context, r *http.Request) (*caller, error) {
 	if kept, ok := i.found.Get(key); ok {
 		return kept.(*caller), nil
 	}
-	limiter := i.strangers
-	if _, ok := i.proven.Get(key); ok {
-		limiter = i.known
-	}
-	if !limiter.TryAccept() {
+	if !i.accepts(key, source(r.RemoteAddr)) {
 		return nil, refusal{http.StatusTooManyRequests, "too many tokens are reviewed at once"}
 	}
 	review, err := i.reviews.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{i.audience}}}, metav1.CreateOptions{})
@@ -112,6 +110,20 @@ func (i *identity) of(ctx context.Context, r *http.Request) (*caller, error) {
 		i.proven.Add(key, true, remembered)
 	}
 	return found, nil
+}
+
+// accepts reports whether a token may be reviewed now. One that was never valid may be from anyone: those
+// of one source keep no other source waiting.
+func (i *identity) accepts(key, from string) bool {
+	if _, ok := i.proven.Get(key); ok {
+		return i.known.TryAccept()
+	}
+	of, ok := i.sources.Get(from)
+	if !ok {
+		of = flowcontrol.NewTokenBucketRateLimiter(1, 10)
+		i.sources.Add(from, of, remembered)
+	}
+	return of.(flowcontrol.RateLimiter).TryAccept() && i.strangers.TryAccept()
 }
 
 // read returns the caller that a review is of, nil for none. An authenticator that knows no

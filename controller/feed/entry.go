@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"maps"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -27,6 +29,12 @@ type entry struct {
 	Reason   string
 
 	uid types.UID
+	// withheld says that there is no Address although the entry offers one, and pending that it
+	// may be verified in a moment.
+	withheld, pending bool
+	// former are the sets that it was in, and moved is when it left the last of them.
+	former []string
+	moved  time.Time
 }
 
 // CA returns the certificates in PEM, in base64: in one line, whatever the format.
@@ -42,6 +50,9 @@ func (e *entry) same(as *entry) bool {
 // published before, nil for nothing.
 func (s Settings) entryOf(cluster *v1beta1.Cluster, known format.Known, before *entry) *entry {
 	out := &entry{Name: cluster.Name, Labels: map[string]string{}, all: cluster.Labels, uid: cluster.UID}
+	if before != nil {
+		out.former, out.moved = before.former, before.moved
+	}
 	// The registry takes no others, and what it holds may be older than that.
 	if len(validation.IsDNS1123Subdomain(cluster.Spec.ID)) == 0 {
 		out.ID = cluster.Spec.ID
@@ -71,7 +82,19 @@ func (s Settings) entryOf(cluster *v1beta1.Cluster, known format.Known, before *
 	default:
 		out.Reason = reasonNotVerified
 	}
+	out.withheld = reason == "" && out.Address == ""
+	out.pending = out.withheld && !known.Refused() && known.Failures < failures
 	return out
+}
+
+// left returns an entry that was in another set before: whoever saw it there has not seen it go.
+func (e *entry) left(before *entry, now time.Time) *entry {
+	if before != nil && before.Set != "" && before.Set != e.Set {
+		e.former, e.moved = append(slices.Clone(e.former), before.Set), now
+		slices.Sort(e.former)
+		e.former = slices.Compact(e.former)
+	}
+	return e
 }
 
 // certificates returns the certificates of a bundle, and nothing else that it has. A bundle of

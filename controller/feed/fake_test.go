@@ -51,10 +51,11 @@ type bench struct {
 	tokens     map[string]authenticationv1.TokenReviewStatus
 	reviewed   int
 	tokensFail error
-	// may is the answer to reviews of permissions, and asked counts them: several are at once.
-	may   func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
-	asked int
-	mu    sync.Mutex
+	// remote is where requests are from, and may is the answer to reviews of permissions, and asked counts them: several are at once.
+	remote string
+	may    func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error)
+	asked  int
+	mu     sync.Mutex
 }
 
 const published = `{"labels": ["tier", "example.com/*"], "providers": [
@@ -87,6 +88,7 @@ func newBench(t *testing.T, change ...func(*Config)) *bench {
 	}
 	t.Cleanup(b.verifier.Queue.ShutDown)
 	b.fleet.synced = func() bool { return b.synced }
+	b.fleet.recall(nil)
 	b.tokens["token"] = user("flux", audience)
 	b.may = func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
 		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}, nil
@@ -129,6 +131,22 @@ func (r accessReviews) Create(_ context.Context, review *authorizationv1.Subject
 	return review, err
 }
 
+// from has requests come from an address.
+func (b *bench) from(address string) *bench {
+	b.remote = address
+	return b
+}
+
+// askTwice requests the clusters again after the time that confirms what a caller may not see.
+func (b *bench) askTwice(token string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	if got := b.askAs(token, "/v1/clusters.json"); got.Code == http.StatusOK {
+		return got
+	}
+	b.time.Step(settle)
+	return b.askAs(token, "/v1/clusters.json")
+}
+
 // put writes entries to the registry, and has their endpoints asked.
 func (b *bench) put(clusters ...*v1beta1.Cluster) {
 	for _, cluster := range clusters {
@@ -166,6 +184,9 @@ func (b *bench) send(method, path string, header http.Header) *httptest.Response
 	path, query, _ := strings.Cut(path, "?")
 	request := httptest.NewRequestWithContext(b.t.Context(), method, path, nil)
 	request.URL.RawQuery, request.Header = query, header
+	if b.remote != "" {
+		request.RemoteAddr = b.remote
+	}
 	out := httptest.NewRecorder()
 	b.ServeHTTP(out, request)
 	return out

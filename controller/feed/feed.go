@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	informer "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
@@ -28,8 +26,9 @@ import (
 )
 
 const (
-	// connections is how many there are at once.
-	connections = 512
+	// connections is how many there are at once, and connectionsOf how many of them are from one
+	// address.
+	connections, connectionsOf = 512, 32
 	// look is the time between two looks at whether answers are complete.
 	look = 10 * time.Second
 )
@@ -51,7 +50,9 @@ type Config struct {
 	// Hides says that the registry shows callers the clusters of their ClusterSets alone.
 	Hides bool
 	// Say is told how the function is, with a sentence unless it runs.
-	Say     func(state contract.FunctionState, message string)
+	Say func(state contract.FunctionState, message string)
+	// Record is where it is kept what was last answered.
+	Record  Record
 	Clock   clock.WithTicker
 	Metrics *Metrics
 }
@@ -81,7 +82,7 @@ func newServer(config Config, clusters lister.ClusterLister) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{Settings: config.Settings, clusters: clusters, unwatched: config.Unwatched, clock: config.Clock, entries: map[string]*entry{}, gone: map[string]time.Time{}}
+	f := &fleet{Settings: config.Settings, clusters: clusters, unwatched: config.Unwatched, clock: config.Clock, remedy: config.Record.remedy(), entries: map[string]*entry{}, gone: map[string]time.Time{}}
 	verifier := verify.New(verify.Config{
 		Clusters: clusters, Probe: config.Probe, Clock: config.Clock, Found: f.changed,
 		// Only the leader knows that of the host cluster itself, and all replicas answer the same.
@@ -91,7 +92,7 @@ func newServer(config Config, clusters lister.ClusterLister) (*Server, error) {
 	f.known = verifier.Known
 	return &Server{
 		Config: config, fleet: f, identity: identity, verifier: verifier, permissions: newPermissions(config.Reviews, config.Hides, config.Clock),
-		answers: newAnswers(), load: load{callers: map[string]int{}},
+		answers: newAnswers(), load: load{callers: map[string]*share{}},
 	}, nil
 }
 
@@ -117,42 +118,53 @@ func trim(object any) (any, error) {
 }
 
 // Serve answers at an address until ctx ends, with the certificate in two files, of which changes are
-// followed.
-func (s *Server) Serve(ctx context.Context, address, certificate, key string) error {
-	watcher, err := certwatcher.New(certificate, key)
-	if err != nil {
-		return fmt.Errorf("read the certificate of the feed: %w", err)
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("listen for requests of the feed: %w", err)
-	}
-	server := s.httpServer()
-	// One connection has one request at a time: what is bounded per connection is per request.
-	tlsListener := tls.NewListener(netutil.LimitListener(listener, connections), &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: watcher.GetCertificate, NextProtos: []string{"http/1.1"}})
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// followed. What is wrong with these is no reason to end: it is said, and tried again.
+func (s *Server) Serve(ctx context.Context, address, certificate, key string) {
+	s.shown = &shown{certificate: certificate, key: key, clock: s.Clock}
 	var running sync.WaitGroup
 	defer running.Wait()
-	failed := make(chan error, 2)
 	running.Go(func() { s.verifier.Run(ctx) })
 	running.Go(func() { s.report(ctx) })
-	running.Go(func() { failed <- watcher.Start(ctx) })
-	running.Go(func() { failed <- server.Serve(tlsListener) })
+	for ctx.Err() == nil {
+		err := s.listen(ctx, address)
+		s.shown.fail(err)
+		select {
+		case <-ctx.Done():
+		case <-s.Clock.After(look):
+		}
+	}
+}
+
+// listen answers at an address until ctx ends.
+func (s *Server) listen(ctx context.Context, address string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for requests: %w", err)
+	}
+	s.shown.fail(nil)
+	// One connection has one request at a time: what is bounded per connection is per request.
+	listener = &bounded{Listener: netutil.LimitListener(listener, connections), of: map[string]int{}}
+	server := s.httpServer()
+	failed := make(chan error, 1)
+	go func() {
+		failed <- server.Serve(tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			GetCertificate: s.shown.handshake,
+		}))
+	}()
 	select {
 	case <-ctx.Done():
-	case err = <-failed:
+	case err := <-failed:
+		return err
 	}
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), look)
 	defer end()
-	cancel()
-	if closing := server.Shutdown(ending); err == nil {
-		err = closing
+	if server.Shutdown(ending) != nil {
+		_ = server.Close() // who reads slowly asks again
 	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // httpServer returns a server that waits for no client for long.
@@ -162,9 +174,9 @@ func (s *Server) httpServer() *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      waiting + time.Minute,
-		IdleTimeout:       30 * time.Second,
+		IdleTimeout:       10 * time.Second,
 		MaxHeaderBytes:    maxToken + 16<<10,
-		ErrorLog:          log.New(io.Discard, "", 0), // anyone who connects would fill the log
+		ErrorLog:          log.New(panics{}, "", 0),
 	}
 }
 
@@ -173,15 +185,18 @@ func (s *Server) report(ctx context.Context) {
 	ticker := s.Clock.NewTicker(look)
 	defer ticker.Stop()
 	for {
-		_, err := s.fleet.complete()
+		err := s.recall(ctx)
 		s.Metrics.judged(s.fleet, err)
+		if err == nil || errors.Is(err, errNoClusters) {
+			_, err = s.shown.get()
+		}
 		switch {
 		case err == nil:
 			s.Say(contract.FunctionRunning, "")
 		case !s.fleet.started():
-			s.Say(contract.FunctionStarting, fmt.Sprintf("Requests are answered with 503: %v.", err))
+			s.Say(contract.FunctionStarting, fmt.Sprintf("Requests are not answered: %v.", err))
 		default:
-			s.Say(contract.FunctionFailing, fmt.Sprintf("Requests are answered with 503: %v.", err))
+			s.Say(contract.FunctionFailing, fmt.Sprintf("Requests are not answered: %v.", err))
 		}
 		select {
 		case <-ctx.Done():

@@ -21,12 +21,17 @@ const (
 	// settle is how long an entry that is gone stays in answers: all that go at once are seen
 	// together, and one that is deleted and made again stays.
 	settle = 10 * time.Second
-	// many is how many entries never leave answers at once if they are more than half.
+	// many is how many entries, or addresses, never leave answers at once if they are more than half.
 	many = 3
-	// patience is how long the first answer waits for endpoints that were never asked. Those
-	// of which nothing is known by then have no address yet.
+	// patience is how long the first answer waits for endpoints that were asked fewer than failures
+	// times: the network of a pod that was just started may not be there yet.
 	patience = 2 * time.Minute
+	failures = 3
 )
+
+// errNoClusters is why a registry without clusters has no answer: where nothing says what was last
+// answered, all may be lost.
+var errNoClusters = errors.New("the registry has no clusters, and nothing says that it had none before")
 
 // fleet is what there is to answer, as the registry changes.
 type fleet struct {
@@ -38,16 +43,22 @@ type fleet struct {
 	synced    func() bool
 	unwatched func() error
 	clock     clock.PassiveClock
+	// remedy is how a person says that clusters, or addresses, may leave answers.
+	remedy string
 
 	mu      sync.Mutex
 	entries map[string]*entry
 	// gone has since when the registry lacks entries that are still in answers.
 	gone map[string]time.Time
+	// last is what was last answered, by this process or another one, nil where nothing was; read says
+	// that it was looked for.
+	last *answered
+	read bool
 	// revision grows with each change, and sorted are the entries by name as of the revision at.
 	revision, at int64
 	sorted       []*entry
-	// began is when the registry had been read, and begun says that all endpoints were asked
-	// once, or that they were waited for long enough.
+	// began is when the registry had been read, and begun says that all endpoints were asked, or
+	// that they were waited for long enough.
 	began time.Time
 	begun bool
 }
@@ -58,11 +69,12 @@ type snapshot struct {
 	entries  []*entry
 }
 
-// changed looks at an entry.
+// changed looks at an entry. It reads it under the lock: else, of two that look at once, the one that
+// read the older state could note it last.
 func (f *fleet) changed(name string) {
-	cluster, err := f.clusters.Get(name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	cluster, err := f.clusters.Get(name)
 	before := f.entries[name]
 	if apierrors.IsNotFound(err) {
 		if _, already := f.gone[name]; before != nil && !already {
@@ -73,43 +85,63 @@ func (f *fleet) changed(name string) {
 		return // a read from memory has no other error
 	}
 	delete(f.gone, name)
-	now := f.entryOf(cluster, f.known(cluster), before)
-	if now.same(before) {
-		return
-	}
+	now := f.entryOf(cluster, f.known(cluster), before).left(before, f.clock.Now())
 	f.entries[name] = now
-	f.revision++
+	if !now.same(before) {
+		f.revision++
+	}
 }
 
 // complete returns all entries, or why an answer would not be complete.
 func (f *fleet) complete() (snapshot, error) {
-	if !f.synced() {
-		return snapshot{}, errors.New("the clusters of the registry are not read yet")
-	}
-	if err := f.unwatched(); err != nil {
-		return snapshot{}, fmt.Errorf("the clusters of the registry can't be watched: %w", err)
+	if err := f.seen(); err != nil {
+		return snapshot{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.read {
+		return snapshot{}, errors.New("what was last answered is not read yet")
+	}
 	if err := f.sweep(); err != nil {
 		return snapshot{}, err
 	}
-	if !f.settled() {
-		return snapshot{}, errors.New("the endpoints of the clusters are not all asked yet")
+	if err := f.settled(); err != nil {
+		return snapshot{}, err
 	}
-	if f.sorted == nil || f.at != f.revision {
+	if f.last == nil || f.at != f.revision {
 		f.sorted, f.at = slices.SortedFunc(maps.Values(f.entries), func(a, b *entry) int { return cmp.Compare(a.Name, b.Name) }), f.revision
+		f.last = answeredOf(f.sorted)
 	}
 	return snapshot{f.revision, f.sorted}, nil
+}
+
+// seen returns why the registry is not seen as it is.
+func (f *fleet) seen() error {
+	if !f.synced() {
+		return errors.New("the clusters of the registry are not read yet")
+	}
+	if err := f.unwatched(); err != nil {
+		return fmt.Errorf("the clusters of the registry can't be watched: %w", err)
+	}
+	return nil
 }
 
 // sweep drops entries that have been gone for a while, unless too many are: a registry that was
 // emptied, or restored, or hides its clusters from this controller, answers like one whose clusters
 // are all gone. A person then decides.
 func (f *fleet) sweep() error {
-	if len(f.gone) >= many && 2*len(f.gone) > len(f.entries) {
-		names := slices.Sorted(maps.Keys(f.gone))
-		return fmt.Errorf("%d of %d clusters are gone at once (%s): a registry that was emptied or restored looks the same; if that is right, restart the controller, which then answers with what there is", len(names), len(f.entries), format.List(names))
+	if f.last == nil && len(f.entries) == 0 {
+		return errNoClusters
+	}
+	lost := f.last.lost(func(a *answered) []string { return a.Clusters }, func(name string) bool {
+		_, gone := f.gone[name]
+		return gone || f.entries[name] == nil
+	})
+	if len(f.entries) == 0 && f.last != nil && lost == "" { // one or two, that another process had
+		lost = format.List(f.last.Clusters)
+	}
+	if lost != "" {
+		return fmt.Errorf("more than half of the clusters are gone at once, such as %s: a registry that was emptied or restored looks the same; if that is right, say so: %s", lost, f.remedy)
 	}
 	for name, since := range f.gone {
 		if f.clock.Since(since) >= settle {
@@ -121,18 +153,64 @@ func (f *fleet) sweep() error {
 	return nil
 }
 
-// settled reports whether all endpoints were asked once, or were waited for long enough: what had an
-// address before this process has one in its first answer, if its server answers.
-func (f *fleet) settled() bool {
-	if f.begun {
-		return true
-	}
+// settled returns why addresses are not known well enough: what had one before this process has one in
+// its first answer, if its server answers, and more than half of them are never lost at once.
+func (f *fleet) settled() error {
 	if f.began.IsZero() {
 		f.began = f.clock.Now()
 	}
-	waits := func(e *entry) bool { return e.Reason == reasonNotAsked }
-	f.begun = f.clock.Since(f.began) >= patience || !slices.ContainsFunc(slices.Collect(maps.Values(f.entries)), waits)
-	return f.begun
+	if !f.begun && f.clock.Since(f.began) < patience && slices.ContainsFunc(slices.Collect(maps.Values(f.entries)), func(e *entry) bool { return e.pending }) {
+		return errors.New("the endpoints of the clusters are not all asked yet")
+	}
+	f.begun = true
+	had := f.last
+	if had == nil { // all that offer an address may have had one
+		had = &answered{}
+		for name, e := range f.entries {
+			if e.withheld || e.Address != "" {
+				had.Addressed = append(had.Addressed, name)
+			}
+		}
+		slices.Sort(had.Addressed)
+	}
+	lost := had.lost(func(a *answered) []string { return a.Addressed }, func(name string) bool {
+		e := f.entries[name]
+		return e != nil && e.withheld
+	})
+	if lost != "" {
+		return fmt.Errorf("the addresses of more than half of the clusters are not verified, such as %s: the network of the controller may be at fault; if they are to be answered without addresses, say so: %s", lost, f.remedy)
+	}
+	return nil
+}
+
+// recall notes what was last answered, by whichever process.
+func (f *fleet) recall(last *answered) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.read = true
+	if last != nil {
+		f.last = last
+		f.at = -1 // which is not of what this process has answered
+	}
+}
+
+// accept has answers be of what there is now: a person has said so.
+func (f *fleet) accept() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name := range f.gone {
+		delete(f.entries, name)
+	}
+	clear(f.gone)
+	f.revision++
+	f.read, f.last = true, answeredOf(slices.Collect(maps.Values(f.entries)))
+}
+
+// answer returns what was last answered.
+func (f *fleet) answer() *answered {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last
 }
 
 // counts returns how many entries there are, and how many of them have an address.

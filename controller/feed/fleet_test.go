@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/probe"
 )
 
@@ -21,7 +24,7 @@ func unanswered(t *testing.T, b *bench, reason string) {
 	t.Helper()
 	for path := range forms {
 		if got := b.ask(path); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "10" || strings.Contains(got.Body.String(), "east") {
-			t.Errorf("%s: %s: %d %v, %s", reason, path, got.Code, got.Header(), got.Body)
+			t.Errorf("%s: %s: %d %v, %.300s", reason, path, got.Code, got.Header(), got.Body)
 		}
 	}
 }
@@ -139,7 +142,7 @@ func TestGone(t *testing.T) {
 		unanswered(t, b, "six of nine")
 		b.time.Step(time.Hour)
 	}
-	if _, err := b.fleet.complete(); err == nil || !strings.Contains(err.Error(), `6 of 9 clusters are gone at once ("c1", "c2", "c3", "c4", "c5" and 1 more)`) {
+	if _, err := b.fleet.complete(); err == nil || !strings.Contains(err.Error(), `more than half of the clusters are gone at once, such as "c1", "c2", "c3", "c4", "c5"`) {
 		t.Error(err)
 	}
 	b.put(member("c1"), member("c2"))
@@ -197,10 +200,57 @@ func TestAddresses(t *testing.T) {
 	b := newBench(t)
 	b.found["https://east.example.com:6443"] = unreached
 	b.put(member("east"))
+	b.time.Step(patience)
+	b.ask("/v1/clusters.json") // from when it is waited
+	b.time.Step(patience)
 	if got := b.records(b.ask("/v1/clusters.json")); len(got) != 1 || got[0].Address != "" || got[0].Reason != "NotVerified" {
 		t.Errorf("never reached: %+v", got)
 	}
 	if got := b.ask("/v1/prometheus"); got.Body.String() != "[\n]\n" {
 		t.Errorf("Prometheus is told of %s", got.Body)
+	}
+}
+
+// slow is a lister whose first read takes long.
+type slow struct {
+	lister.ClusterLister
+	reading, goOn chan struct{}
+	first         atomic.Bool
+}
+
+// Get implements lister.ClusterLister.
+func (s *slow) Get(name string) (*v1beta1.Cluster, error) {
+	cluster, err := s.ClusterLister.Get(name)
+	if s.first.CompareAndSwap(false, true) {
+		close(s.reading)
+		<-s.goOn
+	}
+	return cluster, err
+}
+
+// TestChangedTwice expects of two that look at an entry at once, before and after it changes, the one that
+// has seen the change to have the last word.
+func TestChangedTwice(t *testing.T) {
+	b := newBench(t)
+	b.put(member("east"))
+	slow := &slow{ClusterLister: b.fleet.clusters, reading: make(chan struct{}), goOn: make(chan struct{})}
+	b.fleet.clusters = slow
+	var looking sync.WaitGroup
+	looking.Go(func() { b.fleet.changed("east") })
+	<-slow.reading
+	_ = b.entries.Update(member("east", func(c *v1beta1.Cluster) { c.Spec.ClusterSet = "batch" }))
+	second := make(chan struct{})
+	looking.Go(func() {
+		b.fleet.changed("east")
+		close(second)
+	})
+	select {
+	case <-second:
+	case <-time.After(50 * time.Millisecond): // it waits for the first
+	}
+	close(slow.goOn)
+	looking.Wait()
+	if got := b.records(b.ask("/v1/clusters.json"))[0].ClusterSet; got != "batch" {
+		t.Errorf("it is in the set %q", got)
 	}
 }

@@ -14,8 +14,14 @@ const (
 type load struct {
 	mu              sync.Mutex
 	requests, bytes int
-	// callers has how many requests each caller makes.
-	callers map[string]int
+	callers         map[string]*share
+}
+
+// share is what one caller takes.
+type share struct {
+	requests int
+	// turn is held while it is asked what the caller sees.
+	turn chan struct{}
 }
 
 // places are what one request takes of that.
@@ -39,17 +45,22 @@ func (p *places) enter() bool {
 	return true
 }
 
-// of makes it one of a caller; false while that makes too many.
-func (p *places) of(who *caller) bool {
+// of makes it one of a caller, whose turn it returns; nil while that makes too many.
+func (p *places) of(who *caller) chan struct{} {
 	load := &p.server.load
 	load.mu.Lock()
 	defer load.mu.Unlock()
-	if load.callers[who.key] >= inflightOf {
-		return false
+	of := load.callers[who.key]
+	if of == nil {
+		of = &share{turn: make(chan struct{}, 1)}
+		load.callers[who.key] = of
 	}
-	load.callers[who.key]++
+	if of.requests >= inflightOf {
+		return nil
+	}
+	of.requests++
 	p.caller = who.key
-	return true
+	return of.turn
 }
 
 // takes has an answer be written; false while too much is.
@@ -77,7 +88,8 @@ func (p *places) leave() {
 	if p.caller == "" {
 		return
 	}
-	if load.callers[p.caller]--; load.callers[p.caller] == 0 {
+	of := load.callers[p.caller]
+	if of.requests--; of.requests == 0 {
 		delete(load.callers, p.caller)
 	}
 }

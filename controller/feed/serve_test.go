@@ -17,8 +17,9 @@ import (
 	"testing"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // served runs a server at an address of this machine, which it returns, with the certificate in two
@@ -34,13 +35,14 @@ func (b *bench) served(cert, key string) string {
 		b.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(b.t.Context())
-	ended := make(chan error)
-	go func() { ended <- b.Serve(ctx, address, cert, key) }()
+	ended := make(chan struct{})
+	go func() {
+		b.Serve(ctx, address, cert, key)
+		close(ended)
+	}()
 	b.t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			b.t.Error(err)
-		}
+		<-ended
 	})
 	return address
 }
@@ -123,6 +125,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	after := replace()
+	b.time.Step(look)
 	eventually(t, answers(after))
 	if status, _ := get(t, address, before, nil); status != 0 {
 		t.Errorf("who trusts the former CA alone gets %d", status)
@@ -144,75 +147,120 @@ func eventually(t *testing.T, holds func() error) {
 	t.Fatal(err)
 }
 
-// TestLoad expects more requests than there are places for to be told to come back, of one caller and
-// of all.
-func TestLoad(t *testing.T) {
-	b := newBench(t)
-	b.put(member("east"))
-	entered, leave := make(chan struct{}), make(chan struct{})
-	b.may = func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
-		b.mu.Unlock()
-		defer b.mu.Lock()
-		entered <- struct{}{}
-		<-leave
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: true}, nil
-	}
-	if got := b.ask("/nothing"); got.Code != http.StatusNotFound { // the token is not reviewed
-		t.Fatal(got.Code)
-	}
-	done := make(chan int)
-	for range inflightOf {
-		go func() { done <- b.ask("/v1/flux").Code }()
-	}
-	for range inflightOf {
-		<-entered
-	}
-	if got := b.ask("/v1/flux"); got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" {
-		t.Errorf("one more of the caller: %d", got.Code)
-	}
-	b.load.mu.Lock()
-	b.load.requests += inflight - inflightOf
-	b.load.mu.Unlock()
-	b.tokens["other"] = user("other", audience)
-	if got := b.askAs("other", "/v1/flux"); got.Code != http.StatusTooManyRequests || b.reviewed > inflightOf+1 {
-		t.Errorf("one more of all: %d, after %d reviews", got.Code, b.reviewed)
-	}
-	close(leave)
-	for range inflightOf {
-		if code := <-done; code != http.StatusOK {
-			t.Errorf("one that had a place: %d", code)
+// TestCertificateLater expects a certificate that comes, or can be read, later to be a reason to say so
+// and to go on.
+func TestCertificateLater(t *testing.T) {
+	directory := t.TempDir()
+	cert, key := filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
+	said := make(chan string, 1)
+	b := newBench(t, func(c *Config) {
+		c.Say = func(state contract.FunctionState, message string) {
+			select {
+			case said <- string(state) + ": " + message:
+			default:
+			}
 		}
+	})
+	b.put(member("east"))
+	address := b.served(cert, key)
+	if got := <-said; !strings.Contains(got, "Failing: Requests are not answered: ") || !strings.Contains(got, "tls.crt") {
+		t.Error(got)
 	}
-	b.load.mu.Lock()
-	defer b.load.mu.Unlock()
-	if b.load.requests != inflight-inflightOf || b.load.bytes != 0 || len(b.load.callers) != 0 {
-		t.Errorf("what is left: %+v", &b.load)
+	content, private := certificate("hub-controller.registries.svc")
+	if err := errors.Join(os.WriteFile(cert, content, 0o600), os.WriteFile(key, private, 0o600)); err != nil {
+		t.Fatal(err)
 	}
+	answers := func() error {
+		b.time.Step(look)
+		if status, body := get(t, address, content, nil); status != http.StatusOK {
+			return fmt.Errorf("%d, %s", status, body)
+		}
+		return nil
+	}
+	eventually(t, answers)
+	if err := os.WriteFile(key, []byte("?"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, answers) // by the last one
 }
 
-// TestAnswersAreKept expects an answer to be made once for all who see the same, until something
-// changes.
-func TestAnswersAreKept(t *testing.T) {
+// written returns the files of a certificate, and what is in the first of them.
+func written(t *testing.T) (cert, key string, content []byte) {
+	t.Helper()
+	directory := t.TempDir()
+	cert, key = filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
+	content, private := certificate("hub-controller.registries.svc")
+	if err := errors.Join(os.WriteFile(cert, content, 0o600), os.WriteFile(key, private, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return cert, key, content
+}
+
+// TestAddressTaken expects an address that can't be listened on to be tried again.
+func TestAddressTaken(t *testing.T) {
+	cert, key, content := written(t)
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := newBench(t)
 	b.put(member("east"))
-	b.tokens["other"] = user("other", audience)
-	kept := func() int {
-		b.answers.mu.Lock()
-		defer b.answers.mu.Unlock()
-		return len(b.answers.kept)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		b.Serve(ctx, taken.Addr().String(), cert, key)
+		close(ended)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
+	eventually(t, func() error {
+		if !b.time.HasWaiters() {
+			return errors.New("it does not wait")
+		}
+		return taken.Close()
+	})
+	eventually(t, func() error {
+		b.time.Step(look)
+		if status, body := get(t, taken.Addr().String(), content, nil); status != http.StatusOK {
+			return fmt.Errorf("%d, %s", status, body)
+		}
+		return nil
+	})
+}
+
+// TestConnections expects the connections of one address not to keep another one out, and who is refused to
+// hold none.
+func TestConnections(t *testing.T) {
+	cert, key, content := written(t)
+	b := newBench(t)
+	b.put(member("east"))
+	address := b.served(cert, key)
+	dial := func(from string) net.Conn {
+		t.Helper()
+		var connection net.Conn
+		eventually(t, func() (err error) {
+			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+			connection, err = dialer.DialContext(t.Context(), "tcp", address)
+			return err
+		})
+		t.Cleanup(func() { _ = connection.Close() })
+		return connection
 	}
-	first := b.ask("/v1/flux").Body.String()
-	if second := b.askAs("other", "/v1/flux").Body.String(); second != first || kept() != 1 {
-		t.Errorf("%d are kept, %s", kept(), second)
+	for range 2 * connections {
+		dial("127.0.0.2")
 	}
-	b.put(member("east")) // nothing differs, as in a heartbeat
-	b.ask("/v1/flux?labelSelector=tier%3Dgold")
-	b.ask("/v1/clusters.json")
-	if kept() != 3 {
-		t.Errorf("%d are kept", kept())
+	if status, body := get(t, address, content, nil); status != http.StatusOK {
+		t.Errorf("from another address: %d, %s", status, body)
 	}
-	b.put(member("west"))
-	if got := b.ask("/v1/flux").Body.String(); !strings.Contains(got, "west") || kept() != 1 {
-		t.Errorf("%d are kept, %s", kept(), got)
+	closed := func(r *http.Request) { r.Header.Del("Authorization") }
+	if got := b.send(http.MethodGet, "/v1/flux", nil); got.Header().Get("Connection") != "close" {
+		t.Errorf("without a token: %v", got.Header())
+	}
+	for range 2 * connectionsOf { // each leaves its place
+		if status, body := get(t, address, content, closed); status != http.StatusUnauthorized {
+			t.Fatalf("%d, %s", status, body)
+		}
 	}
 }

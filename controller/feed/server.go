@@ -28,6 +28,9 @@ type Server struct {
 	permissions *permissions
 	answers     *answers
 	load        load
+	shown       *shown
+	// kept is what the record had when it was last read or written.
+	kept string
 }
 
 // ServeHTTP answers a request, or says in a sentence why not. Nothing of a request is logged.
@@ -73,6 +76,9 @@ func refuse(w http.ResponseWriter, err error, in form) {
 		klog.ErrorS(err, "An answer could not be made", "format", in.name)
 		words = "the answer could not be made"
 	}
+	if status < http.StatusInternalServerError {
+		header.Set("Connection", "close") // anyone can be refused, and then holds none
+	}
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(words + "\n"))
@@ -106,15 +112,25 @@ func (s *Server) serve(r *http.Request, in form, held *places) ([]byte, error) {
 	case who == nil:
 		return nil, refusal{http.StatusUnauthorized, "send a bearer token of the host cluster with the audience " + s.Audience}
 	}
-	if !held.of(who) {
+	turn := held.of(who)
+	if turn == nil {
 		return nil, refusal{http.StatusTooManyRequests, "the caller makes too many requests at once"}
 	}
 	of, err := s.fleet.complete()
+	if errors.Is(err, errNoClusters) {
+		return nil, unavailable(err.Error())
+	}
 	if err != nil {
 		// Why is for people who may look at the registry.
 		return nil, unavailable("not all clusters are known at present: the condition ControllerReady of the ClusterRegistry says why")
 	}
+	select { // the requests of one caller ask the same, and the first of them for all
+	case turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, unavailable("too many permissions are reviewed at once")
+	}
 	seen, err := s.permissions.of(ctx, who, of.entries)
+	<-turn
 	if err != nil {
 		return nil, err
 	}

@@ -2,29 +2,34 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	authorizationv1client "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
-
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 const (
 	// parallel is how many reviews of one caller are asked at a time.
 	parallel = 8
-	// denied is how long an answer is relied on by which a caller sees less: that of few sets of
-	// many costs little.
+	// denied is how long an answer is relied on by which a caller sees less, at least: that of few
+	// sets of many costs little.
 	denied = 6 * lasting
+	// lacking is how long a denial must last for a role that is missing: one that is made again
+	// comes back.
+	lacking = time.Minute
+	// forgotten is when a denial counts as a new one that no request has needed since.
+	forgotten = 2 * time.Hour
 	// maxAnswers is how many answers of reviews are kept.
 	maxAnswers = 1 << 16
+	// perSecond is how many reviews there are, burst how many at once, and spared how much longer than
+	// it takes to ask for all answers again, at that rate, these are relied on.
+	perSecond, burst, spared = 50, 100, 4
 )
 
 // permissions asks the host cluster what callers may see: the same that it asks of a caller who
@@ -35,11 +40,17 @@ type permissions struct {
 	hides bool
 	// limiter bounds the reviews per second.
 	limiter flowcontrol.RateLimiter
-	kept    *utilcache.LRUExpireCache
+	clock   clock.PassiveClock
+
+	mu   sync.Mutex
+	kept map[question]answer
+	// counts are how many answers of each kind were kept when they were looked through.
+	counts map[bool]int
+	looked time.Time
 }
 
 func newPermissions(reviews authorizationv1client.SubjectAccessReviewInterface, hides bool, c clock.PassiveClock) *permissions {
-	return &permissions{reviews: reviews, hides: hides, limiter: flowcontrol.NewTokenBucketRateLimiter(50, 100), kept: utilcache.NewLRUExpireCacheWithClock(maxAnswers, c)}
+	return &permissions{reviews: reviews, hides: hides, clock: c, limiter: flowcontrol.NewTokenBucketRateLimiter(perSecond, burst), kept: map[question]answer{}, counts: map[bool]int{}}
 }
 
 // question is what a review asks about a caller. An empty set asks about all clusters, and no
@@ -72,19 +83,56 @@ func (s sight) key() string {
 // of returns which of some entries a caller sees. An error says that it may list none, or that it
 // is not known of all.
 func (p *permissions) of(ctx context.Context, who *caller, entries []*entry) (sight, error) {
-	may, err := p.may(ctx, who, question{who.key, "", ""})
+	lists, err := p.ask(ctx, who, question{who.key, "", ""}, time.Time{})
 	switch {
 	case err != nil:
 		return sight{}, err
-	case !may:
+	case !lists.allowed:
 		return sight{}, refusal{http.StatusForbidden, "the user of the token may not list clusters.clusterregistry.k8s.io in the host cluster"}
 	case !p.hides:
 		return sight{all: true}, nil
 	}
-	if all, err := p.may(ctx, who, question{who.key, "clusters", ""}); err != nil || all {
-		return sight{all: all}, err
+	all, doubt := p.ask(ctx, who, question{who.key, "clusters", ""}, time.Time{})
+	switch {
+	case all.allowed:
+		return sight{all: true}, nil
+	case doubt != nil && !errors.Is(doubt, errUnconfirmed):
+		return sight{}, doubt
 	}
-	return p.ofSets(ctx, who, setsOf(entries))
+	// What else is to be confirmed is asked with it.
+	out, err := p.ofSets(ctx, who, setsOf(entries), all.allowedAt)
+	if err == nil {
+		err = doubt
+	}
+	if err == nil {
+		err = p.sawMove(ctx, who, out, entries)
+	}
+	return out, err
+}
+
+// sawMove returns an error if an entry that a caller may have seen in another set was moved to one that
+// it may not see, unless it is denied that since: what was granted before the move may be news.
+func (p *permissions) sawMove(ctx context.Context, who *caller, sees sight, entries []*entry) error {
+	for _, e := range entries {
+		if len(e.former) == 0 || sees.shows(e) || !slices.ContainsFunc(e.former, func(set string) bool { return p.saw(question{who.key, "clusters", set}) }) {
+			continue
+		}
+		now, err := p.ask(ctx, who, question{who.key, "clusters", e.Set}, e.moved)
+		if err == nil && now.allowed {
+			err = errUnconfirmed // the next request has it
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// saw reports whether a caller was ever permitted something.
+func (p *permissions) saw(q question) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.kept[q].allowedAt.IsZero()
 }
 
 // setsOf returns the ClusterSets that entries are in.
@@ -99,8 +147,8 @@ func setsOf(entries []*entry) []string {
 	return slices.Compact(out)
 }
 
-// ofSets returns which of the sets a caller sees.
-func (p *permissions) ofSets(ctx context.Context, who *caller, sets []string) (sight, error) {
+// ofSets returns which of the sets a caller sees, by denials that began after a time.
+func (p *permissions) ofSets(ctx context.Context, who *caller, sets []string, after time.Time) (sight, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -113,13 +161,15 @@ func (p *permissions) ofSets(ctx context.Context, who *caller, sets []string) (s
 	for range min(parallel, len(sets)) {
 		asking.Go(func() {
 			for set := range next {
-				may, err := p.may(ctx, who, question{who.key, "clusters", set})
+				found, err := p.ask(ctx, who, question{who.key, "clusters", set}, after)
 				mu.Lock()
-				if err != nil && failed == nil {
+				if err != nil && (failed == nil || errors.Is(failed, errUnconfirmed)) {
 					failed = err
+				}
+				if err != nil && !errors.Is(err, errUnconfirmed) {
 					cancel()
 				}
-				if may {
+				if found.allowed {
 					out.sets = append(out.sets, set)
 				}
 				mu.Unlock()
@@ -136,42 +186,4 @@ func (p *permissions) ofSets(ctx context.Context, who *caller, sets []string) (s
 	}
 	slices.Sort(out.sets)
 	return out, nil
-}
-
-// may asks the host cluster a question, unless it has answered it lately. What it does not know is an
-// error: an answer without what a caller may see is worse than none.
-func (p *permissions) may(ctx context.Context, who *caller, q question) (bool, error) {
-	if kept, ok := p.kept.Get(q); ok {
-		return kept.(bool), nil
-	}
-	if err := p.limiter.Wait(ctx); err != nil {
-		return false, unavailable("too many permissions are reviewed at once")
-	}
-	review, err := p.reviews.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: p.spec(who, q)}, metav1.CreateOptions{})
-	if err != nil {
-		return false, unavailable("the host cluster can't be asked what the caller may see")
-	}
-	allowed := review.Status.Allowed && !review.Status.Denied
-	if !allowed && !review.Status.Denied && review.Status.EvaluationError != "" {
-		return false, unavailable("the host cluster does not know what the caller may see")
-	}
-	lasts := lasting
-	if !allowed {
-		lasts = denied
-	}
-	p.kept.Add(q, allowed, lasts)
-	return allowed, nil
-}
-
-// spec returns a question as the host cluster understands it.
-func (p *permissions) spec(who *caller, q question) authorizationv1.SubjectAccessReviewSpec {
-	extra := map[string]authorizationv1.ExtraValue{}
-	for key, value := range who.Extra {
-		extra[key] = authorizationv1.ExtraValue(value)
-	}
-	asked := authorizationv1.ResourceAttributes{Group: v1beta1.GroupName, Version: v1beta1.SchemeGroupVersion.Version, Verb: "list", Resource: "clusters"}
-	if q.subresource != "" {
-		asked.Verb, asked.Resource, asked.Subresource, asked.Name = "get", "clustersets", q.subresource, q.set
-	}
-	return authorizationv1.SubjectAccessReviewSpec{User: who.Username, UID: who.UID, Groups: who.Groups, Extra: extra, ResourceAttributes: &asked}
 }

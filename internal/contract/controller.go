@@ -7,6 +7,13 @@ import "time"
 // are. It counts while its holder is the one in the Lease's spec, and that is renewed.
 const ControllerStatusAnnotation = "clusterregistry.k8s.io/controller-status"
 
+// FeedAnsweredAnnotation is on that Lease, too: what the feed has last answered, or FeedAccept, by which
+// a person says that clusters, or addresses, may leave its answers.
+const (
+	FeedAnsweredAnnotation = "clusterregistry.k8s.io/controller-feed"
+	FeedAccept             = "accept"
+)
+
 // ControllerStatus is how the functions of a controller are.
 type ControllerStatus struct {
 	// Holder is who says so, as in spec.holderIdentity of the Lease.

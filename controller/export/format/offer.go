@@ -20,6 +20,8 @@ type Known struct {
 	Result probe.Result
 	// Verified says that this process has had a handshake with this very endpoint.
 	Verified bool
+	// Failures counts the probes in a row that have not reached it.
+	Failures int
 }
 
 // Refused reports whether the policy for addresses refuses the endpoint.

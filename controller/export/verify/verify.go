@@ -96,7 +96,7 @@ func (v *Verifier) Known(cluster *v1beta1.Cluster) format.Known {
 	if !ok || !has || is.uid != cluster.UID || !format.SameEndpoint(is.endpoint, endpoint) {
 		return format.Known{}
 	}
-	return format.Known{Asked: true, Result: is.result, Verified: is.verified}
+	return format.Known{Asked: true, Result: is.result, Verified: is.verified, Failures: is.failures}
 }
 
 // Remembered returns of how many clusters something is known.
