@@ -55,6 +55,8 @@ func (s *Stage) certified(ctx context.Context, serversFirst bool) verdict.Verdic
 		return verdict.Failed(err)
 	case problem != "" && s.ReadOnly():
 		return verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s; nothing is changed until %s", problem, s.ReadOnlyUntil()).In(verdict.Vigil)
+	case problem != "" && s.Registry.Spec.Mode != operatorv1alpha1.ModeIndependent:
+		return verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s; feed answers no new connections until it is issued, and the other functions continue", problem)
 	case problem != "":
 		return verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s; no replica is made or replaced until it is issued", problem)
 	}

@@ -166,3 +166,32 @@ func TestFeedCertificate(t *testing.T) {
 		}
 	}
 }
+
+// TestWithoutFeedCertificate expects the Deployment of an aggregated registry to be applied without the
+// certificate of the feed, so that what is narrowed is, and ControllerReady to say what the feed lacks.
+func TestWithoutFeedCertificate(t *testing.T) {
+	starting := strings.Replace(runs, `"Running"`, `"Failing", "message": "no file"`, 1)
+	for _, test := range []struct {
+		reason, status string
+		certManager    bool
+		objects        []client.Object
+		want, says     string
+	}{
+		{"there is none", runs, true, nil, "CertificateNotReady", "Certificate fleet-controller is waiting for cert-manager to process it; feed answers no new connections until it is issued"},
+		{"the issuer refuses it", runs, true, []client.Object{issued("False")}, "CertificateNotReady", "the groups differ"},
+		{"the feed says the same", starting, true, nil, "CertificateNotReady", "waiting for cert-manager"},
+		{"cert-manager was uninstalled", runs, false, nil, "CertManagerNotInstalled", "cert-manager"},
+	} {
+		s := newStage(t, healthOnly, "v0.2.0", "v0.2.0", append(append(running(asItWas), leased(test.status)), test.objects...)...)
+		allowing(s, everything, nothing)
+		independent(s, test.certManager)
+		s.Registry.Spec.Mode = operatorv1alpha1.ModeAggregated
+		if found := s.Run(t.Context()); found.Reason != test.want || !strings.Contains(found.Message, test.says) || !found.Usable() || found.Err != nil {
+			t.Errorf("%s: %+v", test.reason, found)
+		}
+		deployment := &appsv1.Deployment{}
+		if err := s.Live.Get(t.Context(), s.Key("-controller"), deployment); err != nil || len(deployment.ManagedFields) < 2 {
+			t.Errorf("%s: %v: the Deployment is not applied", test.reason, err)
+		}
+	}
+}

@@ -47,11 +47,12 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	}
 	held := s.heldBack()
 	certified := s.certified(ctx, held != "")
-	unbound, err := s.apply(ctx, held != "", certified.Complete())
+	gated := !certified.Complete() && s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent
+	unbound, err := s.apply(ctx, held != "", !gated)
 	if err != nil {
 		return verdict.Failed(err)
 	}
-	if held == "" && !certified.Complete() {
+	if held == "" && gated {
 		return s.led(ctx, certified)
 	}
 	deployment := &appsv1.Deployment{}
@@ -69,6 +70,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	known := s.wellKnown(ctx, on, deployment, operand.Running(pods), unbound)
 	if v := s.refused(); !v.Complete() && (known.Complete() || known.Reason == operatorv1alpha1.ReasonRefused) {
 		known = v // the function says the same, and knows less
+	}
+	if held == "" && !certified.Complete() && (known.Complete() || known.Reason == string(contract.FunctionStarting) || known.Reason == string(contract.FunctionFailing)) {
+		known = certified // which the feed lacks
 	}
 	if !known.Complete() {
 		return known
@@ -100,8 +104,9 @@ func (s *Stage) refused() verdict.Verdict {
 }
 
 // apply applies the Lease and then what is rendered, unless the servers come first. The
-// Certificate is applied already, and without it the Deployment stays as it is: replicas
-// that run have functions for which the present one has groups. Bindings that the
+// Certificate is applied already, and without that of an independent registry the Deployment
+// stays as it is: replicas that run have functions for which the present one has groups. That of
+// the feed keeps no other function waiting. Bindings that the
 // operator may not make are returned, and the rest is applied.
 func (s *Stage) apply(ctx context.Context, serversFirst, certified bool) (unbound []*unstructured.Unstructured, err error) {
 	if serversFirst {
