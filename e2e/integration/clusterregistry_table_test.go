@@ -324,6 +324,7 @@ var changes = []struct {
 	{[]string{"paused: false", "deletionPolicy: Snapshot\n  backup: {schedule: 0 * * * *, store: {persistentVolumeClaim: {claimName: backups}}}"}, []string{"paused: false", "deletionPolicy: Retain"}, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {etcd: 1, serving: 2, client: 3}}"}, []string{"tls: {}", "tls: {rotation: {etcd: 2, serving: 2, client: 4, drop: {serving: 1, client: 3}}}"}, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {etcd: 1, serving: 1, client: 1}}"}, nil, "", ""},
+	{[]string{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {}}"}, []string{"mode: Independent", "mode: Aggregated\n  controllers: {feed: {}}", "tls: {}", "tls: {rotation: {serving: 2, drop: {serving: 1}}}"}, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {client: 4, drop: {client: 3}}}"}, []string{"tls: {}", "tls: {rotation: {client: 4}}"}, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {serving: 2}}"}, []string{"tls: {}", "tls: {issuerRef: {name: corporate}, caBundle: " + encoded("", "") + "}"}, "", ""},
 }

@@ -25,16 +25,22 @@ func TestFeedShows(t *testing.T) {
 		secret      []byte
 		age         time.Duration
 		waits       string
+		foreign     bool
 	}{
-		{"it was issued a while ago", on, operatorv1alpha1.ModeAggregated, now.Leaf(), 3 * time.Minute, ""},
-		{"it was issued just now", on, operatorv1alpha1.ModeAggregated, now.Leaf(), 2 * time.Minute, "waiting until the controller shows the certificate in Secret fleet-controller"},
-		{"the previous CA has signed it", on, operatorv1alpha1.ModeAggregated, old.Leaf(), time.Hour, "waiting for cert-manager to issue Certificate fleet-controller by the CA in Secret fleet-serving-ca"},
-		{"there is none", on, operatorv1alpha1.ModeAggregated, nil, 0, ""},
-		{"no one is answered", &operatorv1alpha1.Controllers{}, operatorv1alpha1.ModeAggregated, old.Leaf(), 0, ""},
-		{"there is no controller", nil, operatorv1alpha1.ModeAggregated, old.Leaf(), 0, ""},
-		{"it is a client's certificate", on, operatorv1alpha1.ModeIndependent, old.Leaf(), 0, ""},
+		{"it was issued a while ago", on, operatorv1alpha1.ModeAggregated, now.Leaf(), 3 * time.Minute, "", false},
+		{"it was issued just now", on, operatorv1alpha1.ModeAggregated, now.Leaf(), 2 * time.Minute, "waiting until the controller shows the certificate in Secret fleet-controller", false},
+		{"the previous CA has signed it", on, operatorv1alpha1.ModeAggregated, old.Leaf(), time.Hour, "waiting for cert-manager to issue Certificate fleet-controller by the CA in Secret fleet-serving-ca", false},
+		{"there is none", on, operatorv1alpha1.ModeAggregated, nil, 0, "", false},
+		{"no one is answered", &operatorv1alpha1.Controllers{}, operatorv1alpha1.ModeAggregated, old.Leaf(), 0, "", false},
+		{"there is no controller", nil, operatorv1alpha1.ModeAggregated, old.Leaf(), 0, "", false},
+		{"it is a client's certificate", on, operatorv1alpha1.ModeIndependent, old.Leaf(), 0, "", false},
+		{"it is someone else's", on, operatorv1alpha1.ModeAggregated, old.Leaf(), time.Hour, "", true},
 	} {
-		o := operandtest.New(t, operandtest.InstalledAggregated, operandtest.Secret("fleet-controller", test.secret))
+		secret := operandtest.Secret("fleet-controller", test.secret)
+		if test.foreign {
+			secret.Labels = nil
+		}
+		o := operandtest.New(t, operandtest.InstalledAggregated, secret)
 		o.Registry.Spec.Controllers, o.Registry.Spec.Mode = test.controllers, test.mode
 		o.Now = issued.Add(test.age)
 		waits, err := trust.FeedShows(t.Context(), o, trust.Authority{Source: "Secret fleet-serving-ca", Current: now.PEM})

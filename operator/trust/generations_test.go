@@ -157,6 +157,7 @@ func TestLost(t *testing.T) {
 		{"it was deleted", "Independent", "1,2 " + trust.KeyFingerprint(given), nil, true, "1,2 " + trust.KeyFingerprint(given)},
 		{"it is not issued yet", "Independent", "1,2", nil, false, "1,2"},
 		{"it signs by now", "Independent", "2,1 " + trust.KeyFingerprint(given), given, false, "2,1"},
+		{"programs have it, by the feed", "Aggregated, controllers: {feed: {}}", "1,2", given, false, "1,2 " + trust.KeyFingerprint(given)},
 		{"no one but the host cluster has it", "Aggregated", "1,2", given, false, "1,2"},
 	} {
 		inUse, key, _ := strings.Cut(test.record, " ")

@@ -52,10 +52,9 @@ func Read(ctx context.Context, o *operand.Objects, ofEtcd generation.InUse, copi
 	if err := a.readPublished(ctx, o); err != nil {
 		return nil, err
 	}
-	independent := registry.Spec.Mode == operatorv1alpha1.ModeIndependent
 	a.Etcd.identify(false)
-	a.Serving.identify(independent)
-	a.Clients.identify(independent)
+	a.Serving.identify(Copied(registry))
+	a.Clients.identify(registry.Spec.Mode == operatorv1alpha1.ModeIndependent)
 	return a, a.readIssued(ctx, o)
 }
 

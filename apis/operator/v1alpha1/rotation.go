@@ -18,8 +18,8 @@ type Rotation struct {
 	Etcd int32 `json:"etcd,omitempty"`
 
 	// serving is the generation of the servers' CA. Raising it replaces no pod. In Independent
-	// mode the new CA signs when drop.serving says that clients trust it. Not with issuerRef.
-	// 1 to 9999. Default: 1.
+	// mode, and with controllers.feed, the new CA signs when drop.serving says that clients trust
+	// it. Not with issuerRef. 1 to 9999. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
@@ -43,8 +43,8 @@ type Rotation struct {
 type RotationDrop struct {
 	// serving is the newest generation of the servers' CA that no client needs any more, since
 	// all have the kubeconfig or status.endpoint.caBundle with a newer one: servers then present
-	// certificates of the newer CA, and this one and all before are dropped. Independent mode
-	// only. 1 to 9999. Default: none.
+	// certificates of the newer CA, and this one and all before are dropped. Independent mode,
+	// and with controllers.feed, where programs have it from the ConfigMap NAME-trust. 1 to 9999. Default: none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999

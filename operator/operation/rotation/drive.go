@@ -45,8 +45,11 @@ func (d Drive) all() []Handler {
 	}
 	if d.Registry.Spec.TLS.IssuerRef == nil {
 		desired := automatic(asked.Serving)
+		if trust.Copied(d.Registry) {
+			desired.Replaceable = asked.Drop.Serving
+		}
 		if independent {
-			desired.Replaceable, desired.Dropped = asked.Drop.Serving, asked.Drop.Serving
+			desired.Dropped = asked.Drop.Serving
 		}
 		out = append(out, handlerOf(caServing, d.servingCA(), d.Authorities.Serving, desired))
 	}

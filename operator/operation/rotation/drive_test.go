@@ -113,6 +113,11 @@ func TestDropPending(t *testing.T) {
 	}
 }
 
+// feeds turns the feed on.
+func feeds(s *known) {
+	s.Registry.Spec.Controllers = &operatorv1alpha1.Controllers{Feed: &operatorv1alpha1.Feed{}}
+}
+
 // TestRotateBegins is about which rotation begins, and what is said of one that does not.
 func TestRotateBegins(t *testing.T) {
 	for _, test := range []struct {
@@ -130,6 +135,10 @@ func TestRotateBegins(t *testing.T) {
 		{"clients of independent servers need the first", "Independent", "{serving: 2}", next, one, nil, "", "DropPending",
 			"generations 1 and 2 of the serving CA are published, and the servers show a certificate of the first: give clients the kubeconfig in Secret fleet-kubeconfig, or status.endpoint.caBundle, again, and then set spec.tls.rotation.drop.serving to 1"},
 		{"and no longer do", "Independent", "{serving: 2, drop: {serving: 1}}", next, one, nil, "serving 2", "", ""},
+		{"programs have copies of the first, of the feed", "Aggregated", "{serving: 2}", next, generation.InUse{}, feeds, "", "DropPending",
+			"generations 1 and 2 of the serving CA are published, and the servers show a certificate of the first: give programs that request the feed the CAs in ConfigMap fleet-trust again, and then set spec.tls.rotation.drop.serving to 1"},
+		{"and have the second", "Aggregated", "{serving: 2, drop: {serving: 1}}", next, generation.InUse{}, feeds, "serving 2", "", ""},
+		{"and the second signs", "Aggregated", "{serving: 2}", both, generation.InUse{}, feeds, "serving 2", "", ""},
 		{"users have certificates of the first", "Independent", "{client: 2}", one, both, nil, "", "DropPending",
 			"certificates of generation 1 of the client CA are still accepted: issue users' certificates again, by Issuer fleet-client-ca-2, and then set spec.tls.rotation.drop.client to 1"},
 		{"and another one is asked for", "Independent", "{client: 3}", one, both, nil, "", "DropPending", "set spec.tls.rotation.drop.client to 1; generation 3 is made after that"},

@@ -35,11 +35,19 @@ func (d Drive) noted(h Handler) (reason, message string) {
 	case h.Due():
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA is rotated to generation %d when %s", h.Name, h.Desired.Generation, operation.Awaits(d.Pass))
 	case u.Next():
-		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("generations %d and %d of the %s CA are published, and the servers show a certificate of the first: give clients the kubeconfig in Secret %s, or status.endpoint.caBundle, again, and then set spec.tls.rotation.drop.%s to %d", u.Signing, u.Also, h.Name, d.Name(contract.KubeconfigSuffix), h.Name, u.Signing) + follows(h)
+		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("generations %d and %d of the %s CA are published, and the servers show a certificate of the first: %s again, and then set spec.tls.rotation.drop.%s to %d", u.Signing, u.Also, h.Name, d.give(), h.Name, u.Signing) + follows(h)
 	case u.Previous():
 		return operatorv1alpha1.ReasonDropPending, d.dropPending(h) + follows(h)
 	}
 	return "", ""
+}
+
+// give says what clients are to be given that have a copy of the servers' CA.
+func (d Drive) give() string {
+	if d.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		return fmt.Sprintf("give clients the kubeconfig in Secret %s, or status.endpoint.caBundle,", d.Name(contract.KubeconfigSuffix))
+	}
+	return fmt.Sprintf("give programs that request the feed the CAs in ConfigMap %s", d.Name(contract.TrustSuffix))
 }
 
 // dropPending says that certificates of earlier generations are accepted until a person drops
@@ -77,7 +85,7 @@ func listed(numbers []int32) string {
 func (d Drive) lostNext(h Handler) string {
 	suffix, again := contract.ClientCASuffix, ""
 	if h.Name == caServing {
-		suffix, again = contract.ServingCASuffix, fmt.Sprintf(", remove spec.tls.rotation.drop.serving, and give clients the kubeconfig in Secret %s, or status.endpoint.caBundle, again when the rotation has stopped (DropPending)", d.Name(contract.KubeconfigSuffix))
+		suffix, again = contract.ServingCASuffix, fmt.Sprintf(", remove spec.tls.rotation.drop.serving, and %s again when the rotation has stopped (DropPending)", d.give())
 	}
 	return fmt.Sprintf("the key of generation %d of the %s CA, which was published and is to sign next, is lost: Secret %s was deleted or replaced, and no other key takes its place; generation %d keeps signing. Restore that Secret from a backup; or set spec.tls.rotation.%s to %d, by which another CA is made%s",
 		h.InUse.Also, h.Name, d.Name(contract.Generation(suffix, h.InUse.Also)), h.InUse.Signing, h.Name, h.InUse.Also+1, again)
