@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // feedAudience is whom the tokens for the feed of the hub's controller are for.
@@ -124,11 +125,24 @@ func (h *hub) testFeed(f feed) {
 		"a token for the API server": {f.account("feed-other", "", lists, sees()), "/v1/clusters.csv", http.StatusUnauthorized, false},
 		"half a filter":              {all, "/v1/clusters.csv?labelSelector=tier%3Diron;x", http.StatusBadRequest, false},
 	} {
-		status, body, err := f.ask(h.t.Context(), test.token, test.path)
-		if err != nil || status != test.status || strings.Contains(body, "feed,") != test.has {
-			h.t.Errorf("%s: %d, %v: %s", reason, status, err, body)
-		}
+		framework.Eventually(h.t, reason, func(ctx context.Context) error { // what is denied is confirmed first
+			status, body, err := f.ask(ctx, test.token, test.path)
+			if err != nil || status != test.status || strings.Contains(body, "feed,") != test.has {
+				return fmt.Errorf("%d: %s: %w", status, body, err)
+			}
+			return nil
+		})
 	}
+	framework.Eventually(h.t, "what was answered to be kept", func(ctx context.Context) error {
+		lease, err := clientset(h.t, h.host.Config).CoordinationV1().Leases("default").Get(ctx, "clusterregistry-controller", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if kept := lease.Annotations[contract.FeedAnsweredAnnotation]; !strings.Contains(kept, `"feed"`) {
+			return fmt.Errorf("it is %q", kept)
+		}
+		return nil
+	})
 	h.change("feed", func(c *v1beta1.Cluster) { c.Labels["tier"] = "steel" })
 	framework.Eventually(h.t, "the change to be told", func(ctx context.Context) error {
 		status, body, err := f.ask(ctx, all, "/v1/clusters.json?labelSelector=tier%3Dsteel")
