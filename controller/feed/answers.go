@@ -3,6 +3,7 @@ package feed
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,8 +11,9 @@ import (
 )
 
 const (
-	// maxKept is how many bytes of answers are kept.
-	maxKept = 64 << 20
+	// maxKept is how many bytes of answers are kept, and ofAnswer what each takes besides: one that
+	// selects nothing is short.
+	maxKept, ofAnswer = 64 << 20, 256
 	// making is how many answers are made at once.
 	making = 2
 )
@@ -23,14 +25,17 @@ type answers struct {
 	mu       sync.Mutex
 	revision int64
 	bytes    int
-	kept     map[string][]byte
+	kept     map[asking][]byte
 }
+
+// asking is what an answer is to, as a hash: the sets of a caller, and what it selects by, may be long.
+type asking [sha256.Size]byte
 
 func newAnswers() *answers {
-	return &answers{turns: make(chan struct{}, making), kept: map[string][]byte{}}
+	return &answers{turns: make(chan struct{}, making), kept: map[asking][]byte{}}
 }
 
-func (a *answers) get(revision int64, key string) ([]byte, bool) {
+func (a *answers) get(revision int64, key asking) ([]byte, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.revision != revision {
@@ -40,25 +45,25 @@ func (a *answers) get(revision int64, key string) ([]byte, bool) {
 	return kept, ok
 }
 
-func (a *answers) put(revision int64, key string, answer []byte) {
+func (a *answers) put(revision int64, key asking, answer []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if revision > a.revision {
-		a.revision, a.bytes, a.kept = revision, 0, map[string][]byte{}
+		a.revision, a.bytes, a.kept = revision, 0, map[asking][]byte{}
 	}
 	if _, already := a.kept[key]; already || revision < a.revision {
 		return
 	}
-	if a.bytes+len(answer) > maxKept { // what is asked for again is kept again
-		a.bytes, a.kept = 0, map[string][]byte{}
+	if a.bytes+len(answer)+ofAnswer > maxKept { // what is asked for again is kept again
+		a.bytes, a.kept = 0, map[asking][]byte{}
 	}
 	a.kept[key] = answer
-	a.bytes += len(answer)
+	a.bytes += len(answer) + ofAnswer
 }
 
 // answer returns what a caller sees of a snapshot, in a format.
 func (s *Server) answer(ctx context.Context, in form, of snapshot, seen sight, asked query) ([]byte, error) {
-	key := in.name + "\n" + seen.key() + "\n" + asked.key()
+	key := asking(sha256.Sum256([]byte(in.name + "\n" + seen.key() + "\n" + asked.key())))
 	if kept, ok := s.answers.get(of.revision, key); ok {
 		return kept, nil
 	}

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/http"
 	"strings"
@@ -87,5 +88,22 @@ func TestAnswersAreKept(t *testing.T) {
 	b.put(member("west"))
 	if got := b.ask("/v1/flux").Body.String(); !strings.Contains(got, "west") || kept() != 1 {
 		t.Errorf("%d are kept, %s", kept(), got)
+	}
+}
+
+// TestShortAnswers expects answers that have nothing to take no more memory than others, however many are
+// asked for.
+func TestShortAnswers(t *testing.T) {
+	a := newAnswers()
+	most := 0
+	for i := range uint64(600_000) {
+		var key asking
+		binary.BigEndian.PutUint64(key[:], i)
+		a.put(1, key, []byte(`{"clusters":[]}`+"\n\n"))
+		most = max(most, len(a.kept))
+	}
+	// A map has up to twice as many places as entries, each with a hash and a slice, next to the answer.
+	if taken := most * (2*(len(asking{})+24) + 32); taken > maxKept {
+		t.Errorf("%d are kept, which takes %d MiB", most, taken>>20)
 	}
 }
