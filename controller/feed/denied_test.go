@@ -179,7 +179,7 @@ func (p *pace) Wait(context.Context) error {
 // TestManySets expects each of many callers that see few of many sets to be answered nearly each time it
 // asks, though they can't be reviewed for all at once.
 func TestManySets(t *testing.T) {
-	for _, of := range []struct{ callers, sets, mine int }{{40, 100, 1}, {2, 4000, 1}, {1, 4000, 4000}} {
+	for _, of := range []struct{ callers, sets, mine, every int }{{40, 100, 1, 60}, {2, 4000, 1, 60}, {1, 2500, 2500, 10}} {
 		b := newBench(t, func(c *Config) { c.Hides = true })
 		limiter := &pace{}
 		b.permissions.limiter, b.identity.known = limiter, flowcontrol.NewFakeAlwaysRateLimiter()
@@ -196,7 +196,7 @@ func TestManySets(t *testing.T) {
 		for second := range 1200 {
 			limiter.left = min(limiter.left+perSecond, burst)
 			for i := range of.callers {
-				if second%60 != i {
+				if second%of.every != i {
 					continue
 				}
 				got := b.from(fmt.Sprintf("10.0.%d.1:1", i)).askAs(fmt.Sprint(i), "/v1/clusters.json")
@@ -212,6 +212,49 @@ func TestManySets(t *testing.T) {
 		}
 		if answered == 0 || late > answered/10 {
 			t.Errorf("%+v: %d are answered, %d are late", of, answered, late)
+		}
+	}
+}
+
+// TestManyCallers expects callers to change nothing for another one, however many there are: what is taken
+// away from it is taken away within a minute, and it is answered.
+func TestManyCallers(t *testing.T) {
+	b := newBench(t)
+	b.put(member("east"))
+	b.permissions.limiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	lists := func(callers int) (allowed bool) {
+		t.Helper()
+		for i := range callers {
+			found, err := b.permissions.ask(t.Context(), &caller{key: fmt.Sprint(i)}, question{caller: fmt.Sprint(i)}, time.Time{})
+			if err != nil {
+				t.Fatalf("caller %d of %d: %v", i, callers, err)
+			}
+			if allowed = found.allowed; i%perSecond == 0 {
+				b.time.Step(time.Second)
+			}
+		}
+		return allowed
+	}
+	if !lists(10_000) || b.ask("/v1/flux").Code != http.StatusOK {
+		t.Fatal("not all may list")
+	}
+	b.may = func(authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+		return authorizationv1.SubjectAccessReviewStatus{}, nil
+	}
+	b.time.Step(longest)
+	if got := b.ask("/v1/flux"); got.Code != http.StatusForbidden {
+		t.Errorf("the permission was taken away: %d", got.Code)
+	}
+	b.time.Step(forgotten)
+	if lists(maxAnswers+perSecond) || b.permissions.counts[false] > 0 {
+		t.Fatalf("all may list, or %d denials make others last longer", b.permissions.counts[false])
+	}
+	b.permits("")
+	b.time.Step(longest)
+	b.tokens["new"] = user("new", audience)
+	for _, token := range []string{"token", "new"} {
+		if got := b.askAs(token, "/v1/flux"); got.Code != http.StatusOK {
+			t.Errorf("%s: the permission was given: %d, %s", token, got.Code, got.Body)
 		}
 	}
 }

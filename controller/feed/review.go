@@ -87,11 +87,11 @@ func (p *permissions) lookUp(q question, after time.Time) (answer, bool) {
 
 // lasts returns how long an answer is relied on: with many, longer than it takes to ask for all again.
 func (p *permissions) lasts(q question, a answer) time.Duration {
-	lasts := lasting
-	if !a.allowed && q.subresource != "" {
-		lasts = denied
+	all := spared * time.Second * time.Duration(p.counts[a.allowed]) / perSecond
+	if a.allowed || q.subresource == "" {
+		return min(max(lasting, all), longest)
 	}
-	return max(lasts, spared*time.Second*time.Duration(p.counts[a.allowed])/perSecond)
+	return max(denied, all)
 }
 
 // keep keeps an answer, with what is known from before.
@@ -123,9 +123,10 @@ func (p *permissions) look() {
 	p.looked = now
 	clear(p.counts)
 	for q, a := range p.kept {
-		if now.Sub(a.used) >= forgotten {
+		unused, stranger := now.Sub(a.used), !a.allowed && q.subresource == "" // of whom there may be any number
+		if unused >= forgotten || stranger && unused >= longest {
 			delete(p.kept, q)
-		} else if now.Sub(a.used) < remembered || !a.allowed {
+		} else if !stranger && (unused < remembered || !a.allowed) {
 			p.counts[a.allowed]++
 		}
 	}

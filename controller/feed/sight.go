@@ -20,6 +20,9 @@ const (
 	// denied is how long an answer is relied on by which a caller sees less, at least: that of few
 	// sets of many costs little.
 	denied = 6 * lasting
+	// longest is how long any other answer is relied on at most, however many there are of others: what
+	// is taken away is taken away soon.
+	longest = time.Minute
 	// lacking is how long a denial must last for a role that is missing: one that is made again
 	// comes back.
 	lacking = time.Minute
