@@ -25,8 +25,8 @@ const (
 	// lasting is how long what the host cluster says of a token, or of a permission, is
 	// relied on.
 	lasting = 10 * time.Second
-	// remembered is how long a token that was valid has its reviews apart from those of
-	// tokens that never were: no one who has none keeps it waiting.
+	// remembered is how long a token that had an answer has its reviews apart from those of
+	// tokens that never had: no one but its user keeps it waiting.
 	remembered = 10 * time.Minute
 	// maxToken is how long a token may be.
 	maxToken = 16 << 10
@@ -39,8 +39,8 @@ const (
 // caller is who makes a request.
 type caller struct {
 	authenticationv1.UserInfo
-	// key tells callers apart who may have different permissions.
-	key string
+	// key tells callers apart who may have different permissions, and token the tokens of one.
+	key, token string
 }
 
 // identity knows callers by their tokens.
@@ -49,13 +49,15 @@ type identity struct {
 	// not accepted, since who receives it could use it there.
 	audience string
 	reviews  authenticationv1client.TokenReviewInterface
-	// known and strangers bound the reviews per second, of tokens that were valid lately and
-	// of others, and sources those of others by where they come from.
-	known, strangers flowcontrol.RateLimiter
-	sources          *utilcache.LRUExpireCache
+	// callers bound the reviews per second of tokens that had answers lately, by whose they are,
+	// and strangers those of others, and sources these by where they come from.
+	callers, sources *utilcache.LRUExpireCache
+	strangers        flowcontrol.PassiveRateLimiter
+	clock            clock.PassiveClock
 
 	// secret makes hashes of tokens useless elsewhere.
-	secret        []byte
+	secret []byte
+	// found has the callers by token, and proven their keys where they had answers.
 	found, proven *utilcache.LRUExpireCache
 }
 
@@ -64,11 +66,10 @@ func newIdentity(audience string, reviews authenticationv1client.TokenReviewInte
 	if _, err := rand.Read(secret); err != nil {
 		return nil, err
 	}
+	kept := func() *utilcache.LRUExpireCache { return utilcache.NewLRUExpireCacheWithClock(maxTokens, c) }
 	return &identity{
-		audience: audience, reviews: reviews, secret: secret,
-		known: flowcontrol.NewTokenBucketRateLimiter(20, 40), strangers: flowcontrol.NewTokenBucketRateLimiter(20, 40),
-		sources: utilcache.NewLRUExpireCacheWithClock(maxTokens, c),
-		found:   utilcache.NewLRUExpireCacheWithClock(maxTokens, c), proven: utilcache.NewLRUExpireCacheWithClock(maxTokens, c),
+		audience: audience, reviews: reviews, secret: secret, clock: c, strangers: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(20, 40, c),
+		callers: kept(), sources: kept(), found: kept(), proven: kept(),
 	}, nil
 }
 
@@ -105,25 +106,36 @@ func (i *identity) of(ctx context.Context, r *http.Request) (*caller, error) {
 		return nil, unavailable("the host cluster can't be asked whose the token is")
 	}
 	found := i.read(review.Status)
-	i.found.Add(key, found, lasting)
 	if found != nil {
-		i.proven.Add(key, true, remembered)
+		found.token = key
 	}
+	i.found.Add(key, found, lasting)
 	return found, nil
 }
 
-// accepts reports whether a token may be reviewed now. One that was never valid may be from anyone: those
-// of one source keep no other source waiting.
-func (i *identity) accepts(key, from string) bool {
-	if _, ok := i.proven.Get(key); ok {
-		return i.known.TryAccept()
+// answered notes that a caller has an answer. A token alone says little: whoever may create tokens of
+// any ServiceAccount has as many as it likes.
+func (i *identity) answered(who *caller) {
+	i.proven.Add(who.token, who.key, remembered)
+}
+
+// accepts reports whether a token may be reviewed now. One that never had an answer may be from anyone:
+// those of one source keep no other source waiting.
+func (i *identity) accepts(token, from string) bool {
+	if who, ok := i.proven.Get(token); ok {
+		return i.bucket(i.callers, who.(string), 5, 20).TryAccept()
 	}
-	of, ok := i.sources.Get(from)
+	return i.bucket(i.sources, from, 1, 10).TryAccept() && i.strangers.TryAccept()
+}
+
+// bucket returns the limiter of one of many.
+func (i *identity) bucket(of *utilcache.LRUExpireCache, key string, perSecond float32, burst int) flowcontrol.PassiveRateLimiter {
+	kept, ok := of.Get(key)
 	if !ok {
-		of = flowcontrol.NewTokenBucketRateLimiter(1, 10)
-		i.sources.Add(from, of, remembered)
+		kept = flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(perSecond, burst, i.clock)
+		of.Add(key, kept, remembered)
 	}
-	return of.(flowcontrol.RateLimiter).TryAccept() && i.strangers.TryAccept()
+	return kept.(flowcontrol.PassiveRateLimiter)
 }
 
 // read returns the caller that a review is of, nil for none. An authenticator that knows no

@@ -9,6 +9,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/util/flowcontrol"
 )
 
 // TestTokens expects tokens that are meant for this server, and no others.
@@ -111,5 +112,33 @@ func TestStrangers(t *testing.T) {
 	b.tokens["new"] = user("new", audience)
 	if got := b.from("198.51.100.7:4711").askAs("new", "/v1/flux"); got.Code != http.StatusOK {
 		t.Errorf("a caller that was not known, from elsewhere: %d", got.Code)
+	}
+}
+
+// TestManyTokens expects a user with many valid tokens to keep no other one waiting, whether it may list
+// clusters or not.
+func TestManyTokens(t *testing.T) {
+	for _, lists := range []bool{true, false} {
+		b := newBench(t)
+		b.put(member("east"))
+		b.identity.strangers = flowcontrol.NewFakeAlwaysRateLimiter()
+		b.may = func(s authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
+			return authorizationv1.SubjectAccessReviewStatus{Allowed: lists || s.User == "flux"}, nil
+		}
+		codes := map[int]int{}
+		for range 3 {
+			for i := range 300 {
+				token := "many" + strconv.Itoa(i)
+				b.tokens[token] = user("many", audience)
+				codes[b.from("10.0."+strconv.Itoa(i)+".1:1").askAs(token, "/v1/flux").Code]++
+			}
+			if got := b.from("198.51.100.7:1").ask("/v1/flux"); got.Code != http.StatusOK {
+				t.Errorf("another user: %d", got.Code)
+			}
+			b.time.Step(lasting + time.Second)
+		}
+		if lists != (codes[http.StatusTooManyRequests] > 0) {
+			t.Errorf("the user with many tokens, which may list: %v: %v", lists, codes)
+		}
 	}
 }

@@ -182,7 +182,7 @@ func TestManySets(t *testing.T) {
 	for _, of := range []struct{ callers, sets, mine, every int }{{40, 100, 1, 60}, {2, 4000, 1, 60}, {1, 2500, 2500, 10}} {
 		b := newBench(t, func(c *Config) { c.Hides = true })
 		limiter := &pace{}
-		b.permissions.limiter, b.identity.known = limiter, flowcontrol.NewFakeAlwaysRateLimiter()
+		b.permissions.limiter = limiter
 		for i := range of.sets {
 			b.put(member(fmt.Sprintf("c%d", i), in(fmt.Sprintf("set-%04d", i)), func(c *v1beta1.Cluster) { c.Spec.Endpoints = nil }))
 		}

@@ -134,6 +134,7 @@ func (s *Server) serve(r *http.Request, in form, held *places) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.identity.answered(who)
 	answer, err := s.answer(ctx, in, of, seen, asked)
 	if err == nil && !held.takes(len(answer)) {
 		return nil, refusal{http.StatusTooManyRequests, "too much is answered at once"}
