@@ -28,7 +28,8 @@ type entry struct {
 	Verified bool
 	Reason   string
 
-	uid types.UID
+	uid     types.UID
+	created time.Time
 	// withheld says that there is no Address although the entry offers one, and pending that it
 	// may be verified in a moment.
 	withheld, pending bool
@@ -49,7 +50,7 @@ func (e *entry) same(as *entry) bool {
 // entryOf returns what is published of a cluster, given what is known of its endpoint and what was
 // published before, nil for nothing.
 func (s Settings) entryOf(cluster *v1beta1.Cluster, known format.Known, before *entry) *entry {
-	out := &entry{Name: cluster.Name, Labels: map[string]string{}, all: cluster.Labels, uid: cluster.UID}
+	out := &entry{Name: cluster.Name, Labels: map[string]string{}, all: cluster.Labels, uid: cluster.UID, created: cluster.CreationTimestamp.Time}
 	if before != nil {
 		out.former, out.moved = before.former, before.moved
 	}

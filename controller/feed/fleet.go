@@ -24,7 +24,8 @@ const (
 	// many is how many entries, or addresses, never leave answers at once if they are more than half.
 	many = 3
 	// patience is how long the first answer waits for endpoints that were asked fewer than failures
-	// times: the network of a pod that was just started may not be there yet.
+	// times: the network of a pod that was just started may not be there yet. So long it also waits for
+	// more clusters where nothing says what was last answered: they may be made again one by one.
 	patience = 2 * time.Minute
 	failures = 3
 )
@@ -132,6 +133,11 @@ func (f *fleet) seen() error {
 func (f *fleet) sweep() error {
 	if f.last == nil && len(f.entries) == 0 {
 		return errNoClusters
+	}
+	for _, e := range f.entries {
+		if f.last == nil && f.clock.Since(e.created) < patience {
+			return fmt.Errorf("nothing says which clusters there were before, and one was just added: requests are answered once none was added for %v; if all are there, say so: %s", patience, f.remedy)
+		}
 	}
 	lost := f.last.lost(func(a *answered) []string { return a.Clusters }, func(name string) bool {
 		_, gone := f.gone[name]

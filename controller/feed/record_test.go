@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -175,6 +176,40 @@ func TestRecordLost(t *testing.T) {
 	broken = false
 	_ = b.recall(t.Context())
 	unanswered(t, b, "three of four went at once")
+}
+
+// TestMadeAgain expects clusters that are made again one by one, where nothing says what was answered
+// before, to be answered once all are there: programs would delete the others.
+func TestMadeAgain(t *testing.T) {
+	for _, accepted := range []bool{false, true} {
+		h := newHost(t)
+		b := h.starts()
+		for i, cluster := range members(10) {
+			cluster.CreationTimestamp = metav1.NewTime(b.time.Now())
+			b.put(cluster)
+			_ = b.recall(t.Context())
+			unanswered(t, b, fmt.Sprintf("%d of 10 are there", i+1))
+			b.time.Step(patience - time.Second)
+		}
+		if accepted {
+			h.says(contract.FeedAccept)
+		} else {
+			unanswered(t, b, "others may come")
+			b.time.Step(time.Second)
+		}
+		if err := b.recall(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if got := strings.Fields(b.names(b.ask("/v1/clusters.json"))); len(got) != 10 {
+			t.Errorf("all are there: %q", got)
+		}
+		later := member("later")
+		later.CreationTimestamp = metav1.NewTime(b.time.Now())
+		b.put(later)
+		if got := strings.Fields(b.names(b.ask("/v1/clusters.json"))); len(got) != 11 {
+			t.Errorf("one that is added later: %q", got)
+		}
+	}
 }
 
 // TestSample expects some of many names to stay the same, whatever the others are.

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -103,6 +104,11 @@ func (h *hub) testFeed(f feed) {
 		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{"clustersets/clusters"}, Verbs: []string{"get"}, ResourceNames: names}
 	}
 	all := f.account("feed-all", feedAudience, lists, sees())
+	framework.Eventually(h.t, "to say that all clusters are there", func(ctx context.Context) error {
+		accept := fmt.Sprintf(`{"metadata": {"annotations": {%q: %q}}}`, contract.FeedAnsweredAnnotation, contract.FeedAccept)
+		_, err := clientset(h.t, h.host.Config).CoordinationV1().Leases("default").Patch(ctx, "clusterregistry-controller", types.MergePatchType, []byte(accept), metav1.PatchOptions{})
+		return err
+	})
 	framework.Eventually(h.t, "an answer with an address", func(ctx context.Context) error {
 		status, body, err := f.ask(ctx, all, "/v1/flux?labelSelector=tier%3Diron")
 		var said struct{ Inputs []map[string]any }
