@@ -141,7 +141,7 @@ func TestRoleMissing(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Hides = true })
 	b.put(member("east"))
 	b.may = func(s authorizationv1.SubjectAccessReviewSpec) (authorizationv1.SubjectAccessReviewStatus, error) {
-		return authorizationv1.SubjectAccessReviewStatus{Allowed: s.ResourceAttributes.Resource == "clusters", Reason: `RBAC: clusterrole.rbac.authorization.k8s.io "team" not found`}, nil
+		return authorizationv1.SubjectAccessReviewStatus{Allowed: s.ResourceAttributes.Resource == "clusters", Reason: "webhook: no opinion\nRBAC: clusterrole.rbac.authorization.k8s.io \"team\" not found"}, nil
 	}
 	for range 5 {
 		if got := b.ask("/v1/clusters.json"); got.Code != http.StatusServiceUnavailable {

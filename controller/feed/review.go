@@ -42,7 +42,7 @@ func (p *permissions) ask(ctx context.Context, who *caller, q question, after ti
 		return answer{}, unavailable("the host cluster can't be asked what the caller may see")
 	}
 	status := review.Status
-	found := answer{allowed: status.Allowed && !status.Denied, since: now, asked: now, used: now, lacks: strings.HasPrefix(status.Reason, "RBAC: ")}
+	found := answer{allowed: status.Allowed && !status.Denied, since: now, asked: now, used: now, lacks: strings.Contains(status.Reason, "RBAC: ")}
 	if !found.allowed && !status.Denied && status.EvaluationError != "" {
 		return answer{}, unavailable("the host cluster does not know what the caller may see")
 	}
