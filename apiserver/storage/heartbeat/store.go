@@ -50,7 +50,7 @@ var (
 	_ rest.Scoper                       = &REST{}
 	_ rest.Lister                       = &REST{}
 	_ rest.Patcher                      = &REST{}
-	_ rest.Creater                      = &REST{}
+	_ rest.Creater                      = &REST{} //nolint:misspell // its name
 	_ rest.CreaterUpdater               = &REST{}
 	_ rest.GracefulDeleter              = &REST{}
 	_ rest.SingularNameProvider         = &REST{}

@@ -25,7 +25,7 @@ type HeartbeatREST struct {
 var (
 	_ rest.Lister                       = &HeartbeatREST{}
 	_ rest.Patcher                      = &HeartbeatREST{}
-	_ rest.Creater                      = &HeartbeatREST{}
+	_ rest.Creater                      = &HeartbeatREST{} //nolint:misspell // its name
 	_ rest.GracefulDeleter              = &HeartbeatREST{}
 	_ rest.CorruptObjectDeleterProvider = &HeartbeatREST{}
 )
