@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -187,15 +188,13 @@ func (f former) Error() string { return f.beat.Name + " is of another cluster, w
 func (s stamped) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	stored := old.(*clusterregistry.ClusterHeartbeat)
 	if stored.ResourceVersion != "" {
-		of := s.of
-		if of == "" {
-			cluster, err := s.beats.cluster(ctx, stored.ClusterName, stored.ClusterUID)
-			if err != nil {
-				return nil, err
-			}
-			of = cluster.UID
-		}
-		if of != stored.ClusterUID {
+		cluster, err := s.beats.cluster(ctx, stored.ClusterName, stored.ClusterUID, s.of)
+		switch {
+		case err != nil:
+			return nil, err
+		case s.of != "" && cluster.UID != s.of:
+			return nil, Missing(stored.ClusterName) // that of which the caller may write is gone
+		case cluster.UID != stored.ClusterUID:
 			return nil, former{stored.DeepCopy()}
 		}
 	}
@@ -225,7 +224,7 @@ func (r *REST) begin(ctx context.Context, beat *clusterregistry.ClusterHeartbeat
 	if beat.ClusterName == "" {
 		return nil // which is invalid
 	}
-	cluster, err := r.cluster(ctx, beat.ClusterName, "")
+	cluster, err := r.cluster(ctx, beat.ClusterName)
 	if err != nil {
 		return err
 	}
@@ -241,10 +240,11 @@ func (r *REST) begin(ctx context.Context, beat *clusterregistry.ClusterHeartbeat
 }
 
 // cluster returns a cluster. One that is new, or another one than is known, may not be in the
-// cache yet.
-func (r *REST) cluster(ctx context.Context, name string, known types.UID) (*clusterregistry.Cluster, error) {
+// cache yet, or what is known may be behind it: etcd decides.
+func (r *REST) cluster(ctx context.Context, name string, known ...types.UID) (*clusterregistry.Cluster, error) {
 	object, err := r.clusters.Get(ctx, name, &metav1.GetOptions{ResourceVersion: "0"})
-	if apierrors.IsNotFound(err) || err == nil && known != "" && object.(*clusterregistry.Cluster).UID != known {
+	differs := func(uid types.UID) bool { return uid != "" && object.(*clusterregistry.Cluster).UID != uid }
+	if apierrors.IsNotFound(err) || err == nil && slices.ContainsFunc(known, differs) {
 		object, err = r.clusters.Get(ctx, name, &metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
