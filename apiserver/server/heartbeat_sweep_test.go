@@ -107,7 +107,7 @@ func TestHeartbeatsGoWithTheirClusters(t *testing.T) {
 	}
 }
 
-// TestSweeping goes on after a cluster that can't be read, asks etcd only for those that are
+// TestSweeping continues after a cluster that can't be read, asks etcd only for those that are
 // missing, and ends with its context.
 func TestSweeping(t *testing.T) {
 	of := &clusters{cached: map[string]types.UID{"a": "1", "d": "1"}}

@@ -96,7 +96,7 @@ func TestExports(t *testing.T) {
 	h.enter("feed", "iron")
 	asked, flags := h.feed(fmt.Sprintf("%s/32", at.Hostname()))
 	h.start(append(append(capi.flags, flags...), h.exports(exports...), "--cluster-selections=deploy:other=x", "--cluster-selections=kueue-system:kueue=worker")...)
-	// What takes its time goes on beside the rest.
+	// What takes its time continues beside the rest.
 	capi.testComes()
 	capi.leave()
 	workers.testNamed()

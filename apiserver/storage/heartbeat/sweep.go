@@ -38,7 +38,7 @@ func (r *REST) SweepOnce(ctx context.Context) {
 	}
 }
 
-// sweep goes on after an error, and returns the first one.
+// sweep continues after an error, and returns the first one.
 func (r *REST) sweep(ctx context.Context) (first error) {
 	beats, err := r.List(ctx, &internalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -73,7 +73,7 @@ func TestSomeRemoved(t *testing.T) {
 }
 
 // TestRemovalNotReplaced has a person ask for a backup while old ones are being removed again: the
-// Job that does that goes on, and its end is read first.
+// Job that does that continues, and its end is read first.
 func TestRemovalNotReplaced(t *testing.T) {
 	w := newBackupWorld(t)
 	w.fails = map[string]string{"prune": "1 error: a lock of the bucket forbids it"}
